@@ -1,0 +1,179 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+)
+
+const crdTimeout = 30 * time.Second
+
+var (
+	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	applications = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+
+	// resources of every kind that bootstrap creates.
+	resources = map[string]schema.GroupVersionResource{
+		"CustomResourceDefinition": {Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		"Namespace":                {Version: "v1", Resource: "namespaces"},
+		"ConfigMap":                {Version: "v1", Resource: "configmaps"},
+		"Secret":                   secrets,
+		"AppProject":               {Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"},
+	}
+)
+
+// configMapHealth is the health of ConfigMaps in this Argo CD: what data.health says, with
+// data.message; without it Healthy, as in any Argo CD. So a test can have every health state
+// without a node.
+const configMapHealth = `hs = {status = "Healthy", message = ""}
+if obj.data ~= nil and obj.data.health ~= nil and obj.data.health ~= "" then
+  hs.status = obj.data.health
+  hs.message = obj.data.message or ""
+end
+return hs
+`
+
+// bootstrap creates what Argo CD needs to run: its CustomResourceDefinitions first, then its
+// namespace and configuration, and the AppProject "default", which only Argo CD's API server
+// would make.
+func bootstrap(ctx context.Context, client dynamic.Interface, binaries Binaries) error {
+	definitions, err := readManifests(filepath.Join(binaries.Dir, "crds"))
+	if err != nil {
+		return err
+	}
+	for _, definition := range definitions {
+		if err := create(ctx, client, definition); err != nil {
+			return err
+		}
+	}
+	namespace := object("v1", "Namespace", argoNamespace, nil)
+	namespace.SetNamespace("")
+	if err := create(ctx, client, namespace); err != nil {
+		return err
+	}
+	configuration, err := argoConfiguration(binaries)
+	if err != nil {
+		return err
+	}
+	for _, object := range configuration {
+		if err := create(ctx, client, object); err != nil {
+			return err
+		}
+	}
+	if err := waitServed(ctx, client); err != nil {
+		return err
+	}
+	return create(ctx, client, object("argoproj.io/v1alpha1", "AppProject", "default", map[string]any{
+		"spec": map[string]any{
+			"sourceRepos":                []any{"*"},
+			"destinations":               []any{map[string]any{"server": "*", "namespace": "*"}},
+			"clusterResourceWhitelist":   []any{map[string]any{"group": "*", "kind": "*"}},
+			"namespaceResourceWhitelist": []any{map[string]any{"group": "*", "kind": "*"}},
+		},
+	}))
+}
+
+// argoConfiguration is Argo CD's own default configuration, plus the health of ConfigMaps and
+// the Secret for its Redis.
+func argoConfiguration(binaries Binaries) ([]*unstructured.Unstructured, error) {
+	objects, err := readManifests(filepath.Join(binaries.Dir, "config"))
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		o.SetNamespace(argoNamespace)
+		if o.GetName() != "argocd-cm" {
+			continue
+		}
+		if err := unstructured.SetNestedField(o.Object, configMapHealth, "data", "resource.customizations.health.ConfigMap"); err != nil {
+			return nil, fmt.Errorf("setting the health of ConfigMaps in argocd-cm: %w", err)
+		}
+	}
+	return append(objects, object("v1", "Secret", "argocd-redis", map[string]any{
+		"stringData": map[string]any{"auth": ""},
+	})), nil
+}
+
+// waitServed waits until the API server serves the new resources.
+func waitServed(ctx context.Context, client dynamic.Interface) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, readyPoll, crdTimeout, true, func(ctx context.Context) (bool, error) {
+		for _, resource := range []schema.GroupVersionResource{applications, resources["AppProject"]} {
+			if _, err := client.Resource(resource).Namespace(argoNamespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+				last = fmt.Errorf("listing %s: %w", resource.Resource, err)
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("kube-apiserver does not serve Argo CD's resources %s after their definitions were created: %w", crdTimeout, last)
+	}
+	return nil
+}
+
+// create creates an object. One that exists already is left as it is.
+func create(ctx context.Context, client dynamic.Interface, o *unstructured.Unstructured) error {
+	resource, ok := resources[o.GetKind()]
+	if !ok {
+		return fmt.Errorf("creating %s %s: no resource is known for this kind", o.GetKind(), o.GetName())
+	}
+	_, err := client.Resource(resource).Namespace(o.GetNamespace()).Create(ctx, o, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("creating %s %s: %w", o.GetKind(), o.GetName(), err)
+	}
+	return nil
+}
+
+// object is an object in Argo CD's namespace with further top-level fields.
+func object(apiVersion, kind, name string, fields map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	for field, value := range fields {
+		o.Object[field] = value
+	}
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	o.SetName(name)
+	o.SetNamespace(argoNamespace)
+	return o
+}
+
+// readManifests reads a directory of YAML files with one object each.
+func readManifests(dir string) ([]*unstructured.Unstructured, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("reading Argo CD's manifests: none in %s", dir)
+	}
+	sort.Strings(paths)
+	objects := make([]*unstructured.Unstructured, 0, len(paths))
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading Argo CD's manifests: %w", err)
+		}
+		json, err := yaml.YAMLToJSON(content)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(json); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		objects = append(objects, o)
+	}
+	return objects, nil
+}
