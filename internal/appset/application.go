@@ -1,0 +1,220 @@
+package appset
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// ResourcesFinalizer makes Argo CD delete the resources of an Application with it.
+const ResourcesFinalizer = "resources-finalizer.argocd.argoproj.io"
+
+// Application is one rendered Application, as it is to be written.
+type Application struct {
+	// Name is "" when NameUnknown.
+	Name        string
+	NameUnknown bool
+	// Object has apiVersion, kind, metadata (name, namespace, labels,
+	// annotations, finalizers) and spec. It may hold Unknowns.
+	Object map[string]any
+	// Labels are those of Object: each value a string or Unknown. They are nil
+	// without labels, and when LabelsUnknown.
+	Labels        map[string]any
+	LabelsUnknown bool
+	// HasUnknown is true when any Unknown is left anywhere in Object.
+	HasUnknown bool
+	// Origin is the element: generators[0].list.elements[2].
+	Origin string
+	// Sources are what the Application deploys, in order.
+	Sources []Source
+	// Automated is true when automated sync is on in Object.
+	Automated bool
+	// AutomatedSwitchedOff is true when the template has automated sync on and
+	// the strategy RollingSync switched it off, as Argo CD does.
+	AutomatedSwitchedOff bool
+}
+
+// application renders one Application and checks it.
+func (r *renderer) application(p paramSet) Application {
+	r.params = p
+	template, _ := r.value(templateShape, Path{"spec", "template"}, r.set.Template).(map[string]any)
+	app := Application{Origin: p.at.String()}
+	metadata := r.metadata(&app, template["metadata"])
+	spec := template["spec"]
+	if m, ok := spec.(map[string]any); ok {
+		r.finishSpec(&app, m)
+		app.Sources = SourcesOf(m)
+	}
+	app.Object = map[string]any{
+		"apiVersion": APIVersion,
+		"kind":       "Application",
+		"metadata":   metadata,
+		"spec":       spec,
+	}
+	app.HasUnknown = ContainsUnknown(app.Object)
+	r.validate(&app, spec)
+	return app
+}
+
+// metadata takes what the template rendered to and adds what Argo CD adds: the
+// namespace of the set, and a finalizer unless there is one or resources are to
+// be kept (RenderTemplateParams in applicationset/utils, Argo CD 3.6.1; there an
+// empty element gets none).
+func (r *renderer) metadata(app *Application, v any) map[string]any {
+	rendered, known := v.(map[string]any)
+	out := map[string]any{"namespace": r.set.Namespace}
+	if IsUnknown(v) || IsUnknown(rendered["name"]) {
+		app.NameUnknown = true
+		out["name"] = Unknown
+	} else if name, ok := rendered["name"].(string); ok {
+		app.Name = name
+		out["name"] = name
+	}
+	if IsUnknown(v) {
+		rendered = map[string]any{"labels": Unknown, "annotations": Unknown, "finalizers": Unknown}
+		known = true
+	}
+	app.LabelsUnknown = known && IsUnknown(rendered["labels"])
+	app.Labels, _ = rendered["labels"].(map[string]any)
+	for _, key := range []string{"labels", "annotations", "finalizers"} {
+		switch v := rendered[key].(type) {
+		case map[string]any:
+			if len(v) > 0 {
+				out[key] = v
+			}
+		case []any:
+			if len(v) > 0 {
+				out[key] = v
+			}
+		case unknown:
+			out[key] = v
+		}
+	}
+	if _, has := out["finalizers"]; !has && r.set.preserveUnknown {
+		out["finalizers"] = Unknown
+	} else if !has && !r.set.PreserveResources {
+		out["finalizers"] = []any{ResourcesFinalizer}
+	}
+	return out
+}
+
+// finishSpec fills in the default project, and switches automated sync off
+// under RollingSync: the block stays, with enabled false (disableAutomatedSync in
+// applicationset/progressivesync, Argo CD 3.6.1).
+func (r *renderer) finishSpec(app *Application, spec map[string]any) {
+	if project, ok := spec["project"]; !ok || project == "" {
+		spec["project"] = "default"
+	}
+	policy, _ := spec["syncPolicy"].(map[string]any)
+	automated, ok := policy["automated"].(map[string]any)
+	if !ok {
+		return
+	}
+	wanted := automated["enabled"] != false
+	switch {
+	case r.set.Strategy.Unknown:
+		automated["enabled"] = Unknown
+	case r.set.Strategy.Type == RollingSync:
+		automated["enabled"] = false
+		app.AutomatedSwitchedOff = wanted
+	default:
+		app.Automated = wanted && !IsUnknown(automated["enabled"])
+	}
+}
+
+// checkDuplicates reports every name that more than one element renders to.
+func (r *renderer) checkDuplicates(apps []Application, params []paramSet) {
+	first := make(map[string]int, len(apps))
+	for i, app := range apps {
+		if app.Name == "" {
+			continue
+		}
+		other, twice := first[app.Name]
+		if !twice {
+			first[app.Name] = i
+			continue
+		}
+		r.issues.errorf(Path{"spec", "template", "metadata", "name"}, SummaryDuplicateName, fmt.Sprintf(
+			"Two elements give an Application named %q:\n  %s: %s\n  %s: %s\nMake spec.template.metadata.name depend on something in which they differ.",
+			app.Name, params[other].at, paramText(params[other].values), params[i].at, paramText(params[i].values)))
+	}
+}
+
+// paramText shows a parameter set as JSON, cut when it is long.
+func paramText(values any) string {
+	const most = 300
+	data, err := json.Marshal(printable(values))
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	if r := []rune(string(data)); len(r) > most {
+		return string(r[:most]) + "..."
+	}
+	return string(data)
+}
+
+// printable replaces Unknowns by the words for them.
+func printable(v any) any {
+	switch v := v.(type) {
+	case unknown:
+		return v.String()
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = printable(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = printable(e)
+		}
+		return out
+	}
+	return v
+}
+
+// Source is one source of an Application, as far as it decides which revision
+// is deployed.
+type Source struct {
+	RepoURL, Chart, Path, Ref string
+	// TargetRevision as written; "HEAD" when a git source has none.
+	TargetRevision string
+	// Unknown is true when any of the above is not known yet; that one is then "".
+	Unknown bool
+}
+
+// SourcesOf returns the sources of an Application spec: those of sources, or
+// else the one of source.
+func SourcesOf(spec map[string]any) []Source {
+	entries, _ := spec["sources"].([]any)
+	if IsUnknown(spec["sources"]) || len(entries) == 0 && IsUnknown(spec["source"]) {
+		return []Source{{Unknown: true}}
+	}
+	if source, ok := spec["source"].(map[string]any); ok && len(entries) == 0 {
+		entries = []any{source}
+	}
+	var out []Source
+	for _, entry := range entries {
+		out = append(out, sourceOf(entry))
+	}
+	return out
+}
+
+func sourceOf(v any) Source {
+	tree, ok := v.(map[string]any)
+	s := Source{Unknown: !ok}
+	for key, field := range map[string]*string{
+		"repoURL": &s.RepoURL, "chart": &s.Chart, "path": &s.Path, "ref": &s.Ref, "targetRevision": &s.TargetRevision,
+	} {
+		if IsUnknown(tree[key]) {
+			s.Unknown = true
+		}
+		*field, _ = tree[key].(string)
+	}
+	isGit := s.Chart == "" && !strings.HasPrefix(s.RepoURL, "oci://")
+	if s.TargetRevision == "" && isGit && !s.Unknown {
+		s.TargetRevision = "HEAD"
+	}
+	return s
+}

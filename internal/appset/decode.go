@@ -1,0 +1,157 @@
+package appset
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Set is a decoded, valid ApplicationSet. It is read only.
+type Set struct {
+	Name, Namespace string
+	// GoTemplate selects text/template with the Sprig functions; otherwise
+	// only {{parameter}} is replaced.
+	GoTemplate bool
+	// GoTemplateOptions are options of text/template, such as missingkey=error.
+	GoTemplateOptions []string
+	Generators        []Generator
+	Strategy          Strategy
+	// Template holds metadata and spec of the Application template.
+	Template map[string]any
+	// PreserveResources is syncPolicy.preserveResourcesOnDeletion: no
+	// finalizer is added to Applications.
+	PreserveResources bool
+
+	// How to render, or whether to keep resources, is not known yet.
+	unknown, preserveUnknown bool
+}
+
+// Generator is one entry of spec.generators. Exactly one kind is set.
+type Generator struct {
+	List *ListGenerator
+	// Unknown is true when Terraform does not know yet what stands here.
+	Unknown bool
+}
+
+const notYet = "this version of the provider does not support it. Remove the field."
+
+var setShape = object(fields{
+	"generators":        free(),
+	"goTemplate":        boolean(),
+	"goTemplateOptions": list(text()),
+	"strategy":          strategyShape,
+	"syncPolicy": object(fields{
+		"preserveResourcesOnDeletion": boolean(),
+	}).refusing(map[string]string{"applicationsSync": notYet}),
+	"template": templateShape,
+}).refusing(map[string]string{
+	"templatePatch":                notYet,
+	"ignoreApplicationDifferences": notYet,
+	"preservedFields":              notYet,
+	"applyNestedSelectors":         "Argo CD 3.6 ignores it. Remove the field.",
+})
+
+// Decode checks the spec of an ApplicationSet against everything that can be
+// known at plan time and returns the model. The tree is in CRD spelling
+// (camelCase); inside generators snake_case is accepted too, where the keys are
+// structure and not user data. An Unknown may stand anywhere; what depends on
+// it is not checked. The Set is usable only when there are no errors.
+func Decode(name, namespace string, spec map[string]any) (*Set, Issues) {
+	var issues Issues
+	at := Path{"spec"}
+	checked, _ := setShape.check(at, spec, &issues).(map[string]any)
+	set := &Set{Name: name, Namespace: namespace}
+	set.decodeOptions(checked, at, &issues)
+	set.decodeSyncPolicy(checked["syncPolicy"])
+	set.Strategy = decodeStrategy(checked["strategy"], at.With("strategy"), &issues)
+	set.decodeGenerators(spec["generators"], at.With("generators"), &issues)
+	set.decodeTemplate(checked["template"], at.With("template"), &issues)
+	return set, issues.sorted()
+}
+
+func (s *Set) decodeOptions(spec map[string]any, at Path, issues *Issues) {
+	s.GoTemplate, _ = spec["goTemplate"].(bool)
+	if IsUnknown(spec["goTemplate"]) || ContainsUnknown(spec["goTemplateOptions"]) {
+		s.unknown = true
+	}
+	if text, ok := spec["goTemplate"].(string); ok {
+		issues.errorf(at.With("goTemplate"), SummaryWrongType, fmt.Sprintf("goTemplate must be true or false, but is %s: it says how templates are read, and cannot be one.", quoteShort(text)))
+	}
+	options, _ := spec["goTemplateOptions"].([]any)
+	for i, option := range options {
+		text, known := option.(string)
+		if !known {
+			continue
+		}
+		switch text {
+		case "missingkey=default", "missingkey=invalid", "missingkey=zero", "missingkey=error":
+			s.GoTemplateOptions = append(s.GoTemplateOptions, text)
+		default:
+			issues.errorf(at.With("goTemplateOptions", i), SummaryInvalidTemplate, fmt.Sprintf(
+				"%q is not an option of Go templates. The options are missingkey=error, missingkey=default, missingkey=invalid and missingkey=zero.", text))
+		}
+	}
+}
+
+func (s *Set) decodeSyncPolicy(v any) {
+	policy, _ := v.(map[string]any)
+	preserve := policy["preserveResourcesOnDeletion"]
+	s.PreserveResources, _ = preserve.(bool)
+	s.preserveUnknown = IsUnknown(v) || IsUnknown(preserve)
+}
+
+func (s *Set) decodeTemplate(v any, at Path, issues *Issues) {
+	if IsUnknown(v) {
+		s.unknown = true
+		return
+	}
+	template, given := v.(map[string]any)
+	if !given {
+		issues.errorf(at, SummaryMissingField, "spec.template is missing: it says what every Application looks like.")
+		return
+	}
+	s.Template = template
+	if metadata, ok := template["metadata"].(map[string]any); ok || template["metadata"] == nil {
+		if name := metadata["name"]; name == nil || name == "" {
+			issues.errorf(at.With("metadata", "name"), SummaryMissingField, "spec.template.metadata.name is missing: every Application needs a name of its own.")
+		}
+	}
+	if template["spec"] == nil {
+		issues.errorf(at.With("spec"), SummaryMissingField, "spec.template.spec is missing.")
+	}
+	if !s.unknown {
+		s.checkTemplates(at, template, issues)
+	}
+}
+
+// checkTemplates parses every template string, so that a bad one is an error
+// even when no element renders it.
+func (s *Set) checkTemplates(at Path, v any, issues *Issues) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			s.checkTemplate(at.With(key), key, issues)
+			s.checkTemplates(at.With(key), v[key], issues)
+		}
+	case []any:
+		for i, e := range v {
+			s.checkTemplates(at.With(i), e, issues)
+		}
+	case string:
+		s.checkTemplate(at, v, issues)
+	}
+}
+
+func (s *Set) checkTemplate(at Path, text string, issues *Issues) {
+	if !isTemplated(text) {
+		return
+	}
+	var err error
+	if s.GoTemplate {
+		err = checkGoTemplate(text, s.GoTemplateOptions)
+	} else {
+		_, err = parseTags(text)
+	}
+	if err != nil {
+		issues.errorf(at, SummaryInvalidTemplate, fmt.Sprintf("The template %s cannot be used: %s.", quoteShort(text), strings.TrimSuffix(err.Error(), ".")))
+	}
+}

@@ -1,0 +1,116 @@
+package appset
+
+// Normalize returns the form of an Application spec in which two specs that
+// Argo CD takes for the same are the same: absent for null and for every empty
+// value that says nothing, the default project, no source options that Argo CD
+// itself drops (NormalizeApplicationSpec in util/argo, Argo CD 3.6.1). A client
+// that rewrites the object through Argo CD's Go structs makes no difference.
+// The content of helm.valuesObject is kept as it is. The argument is not changed.
+func Normalize(spec map[string]any) map[string]any {
+	out, _ := normalize(specShape, spec).(map[string]any)
+	if out == nil {
+		out = map[string]any{}
+	}
+	if _, ok := out["project"]; !ok {
+		out["project"] = "default"
+	}
+	if source, ok := out["source"].(map[string]any); ok {
+		normalizeSource(source)
+	}
+	sources, _ := out["sources"].([]any)
+	for _, v := range sources {
+		if source, ok := v.(map[string]any); ok {
+			normalizeSource(source)
+		}
+	}
+	return out
+}
+
+// kustomizeNotCounted are options that Argo CD does not look at when it decides
+// that a kustomize block is empty and drops it.
+var kustomizeNotCounted = []string{
+	"forceCommonLabels", "forceCommonAnnotations", "commonAnnotationsEnvsubst", "labelWithoutSelector", "labelIncludeTemplates",
+}
+
+func normalizeSource(source map[string]any) {
+	kustomize, ok := source["kustomize"].(map[string]any)
+	if !ok {
+		return
+	}
+	for key := range kustomize {
+		if !contains(kustomizeNotCounted, key) {
+			return
+		}
+	}
+	delete(source, "kustomize")
+}
+
+// normalize returns nil for what is the same as absent. A value of a kind that
+// the shape does not expect, or with a nil shape, is treated by its own kind.
+func normalize(s *shape, v any) any {
+	keep := s != nil && s.keepZero
+	switch v := v.(type) {
+	case string:
+		if v == "" && !keep {
+			return nil
+		}
+	case bool:
+		if !v && !keep {
+			return nil
+		}
+	case float64, int64, int:
+		if n, whole := wholeNumber(v); whole && n == 0 && !keep {
+			return nil
+		}
+	case []any:
+		if len(v) == 0 && !keep {
+			return nil
+		}
+		return normalizeList(s, v)
+	case map[string]any:
+		out := normalizeMap(s, v)
+		if len(out) == 0 && !keep {
+			return nil
+		}
+		return out
+	}
+	return v
+}
+
+// normalizeList keeps every entry: its place has a meaning.
+func normalizeList(s *shape, l []any) []any {
+	var elem *shape
+	if s != nil && s.kind == kindList {
+		elem = s.elem
+	}
+	out := make([]any, len(l))
+	for i, e := range l {
+		switch e := e.(type) {
+		case map[string]any:
+			out[i] = normalizeMap(elem, e)
+		default:
+			out[i] = e
+		}
+	}
+	return out
+}
+
+func normalizeMap(s *shape, m map[string]any) map[string]any {
+	out := make(map[string]any, len(m))
+	for key, v := range m {
+		if s != nil && s.kind == kindMap {
+			if v != nil || s.elem.kind == kindFree {
+				out[key] = cloneTree(v)
+			}
+			continue
+		}
+		var field *shape
+		if s != nil {
+			field = s.fields[key]
+		}
+		if n := normalize(field, v); n != nil {
+			out[key] = n
+		}
+	}
+	return out
+}

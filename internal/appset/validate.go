@@ -1,0 +1,149 @@
+package appset
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	// maxNameLength is what fits a label: Argo CD's label tracking writes the
+	// name of the Application into one.
+	maxNameLength = 63
+	// maxReleaseLength is Helm's limit for the name of a release.
+	maxReleaseLength = 53
+)
+
+var templatePath = Path{"spec", "template"}
+
+// validate checks a rendered Application for what Argo CD or the API server
+// would refuse, or would accept and never deploy. What is Unknown is skipped.
+func (r *renderer) validate(app *Application, spec any) {
+	r.validateName(app)
+	r.validateLabels(app)
+	if m, ok := spec.(map[string]any); ok {
+		r.validateDestination(m["destination"])
+		r.validateSources(app, m)
+	}
+}
+
+func (r *renderer) validateName(app *Application) {
+	path := templatePath.With("metadata", "name")
+	switch {
+	case app.NameUnknown:
+	case app.Name == "":
+		if _, failed := app.Object["metadata"].(map[string]any)["name"]; failed {
+			r.errorf(path, SummaryInvalidName, "the name of the Application is empty.")
+		}
+	case len(app.Name) > maxNameLength:
+		r.errorf(path, SummaryInvalidName, "the name %q has %d characters; at most %d are possible, because Argo CD writes it into a label.", app.Name, len(app.Name), maxNameLength)
+	default:
+		if problems := validation.IsDNS1123Subdomain(app.Name); len(problems) > 0 {
+			r.errorf(path, SummaryInvalidName, "%q cannot be the name of an Application: %s.", app.Name, strings.Join(problems, "; "))
+		}
+	}
+}
+
+func (r *renderer) validateLabels(app *Application) {
+	path := templatePath.With("metadata", "labels")
+	for _, key := range sortedKeys(app.Labels) {
+		if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+			r.errorf(path.With(key), SummaryInvalidMetadata, "%q cannot be the key of a label: %s.", key, strings.Join(problems, "; "))
+		}
+		if value, ok := app.Labels[key].(string); ok {
+			if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+				r.errorf(path.With(key), SummaryInvalidMetadata, "%q cannot be the value of the label %q: %s.", value, key, strings.Join(problems, "; "))
+			}
+		}
+	}
+	annotations, _ := app.Object["metadata"].(map[string]any)["annotations"].(map[string]any)
+	for _, key := range sortedKeys(annotations) {
+		if problems := validation.IsQualifiedName(strings.ToLower(key)); len(problems) > 0 {
+			r.errorf(templatePath.With("metadata", "annotations", key), SummaryInvalidMetadata, "%q cannot be the key of an annotation: %s.", key, strings.Join(problems, "; "))
+		}
+	}
+}
+
+// validateDestination wants exactly one of server and name (util/argo, Argo CD 3.6.1).
+func (r *renderer) validateDestination(v any) {
+	path := templatePath.With("spec", "destination")
+	destination, ok := v.(map[string]any)
+	if !ok && v != nil || IsUnknown(destination["server"]) || IsUnknown(destination["name"]) {
+		return
+	}
+	server, _ := destination["server"].(string)
+	name, _ := destination["name"].(string)
+	switch {
+	case server == "" && name == "":
+		r.errorf(path, SummaryInvalidSpec, "the destination names no cluster. Give exactly one of server and name.")
+	case server != "" && name != "":
+		r.errorf(path, SummaryInvalidSpec, "the destination has both server %q and name %q. Give exactly one of them.", server, name)
+	}
+}
+
+// validateSources asks of every source what Argo CD asks (validateSourcePermissions
+// in util/argo, Argo CD 3.6.1).
+func (r *renderer) validateSources(app *Application, spec map[string]any) {
+	path := templatePath.With("spec")
+	single, many := spec["source"], spec["sources"]
+	entries, isList := many.([]any)
+	switch {
+	case IsUnknown(single) || IsUnknown(many):
+		return
+	case single != nil && isList && len(entries) > 0:
+		r.errorf(path.With("sources"), SummaryInvalidSpec, "both source and sources are given. Give exactly one of them.")
+	case isList && len(entries) > 0:
+		for i, entry := range entries {
+			r.validateSource(app, path.With("sources", i), entry, true)
+		}
+	case single != nil:
+		r.validateSource(app, path.With("source"), single, false)
+	default:
+		r.errorf(path.With("source"), SummaryInvalidSpec, "the Application has no source. Give source or sources.")
+	}
+}
+
+func (r *renderer) validateSource(app *Application, path Path, v any, several bool) {
+	tree, ok := v.(map[string]any)
+	if !ok {
+		return
+	}
+	empty := func(key string) bool { return tree[key] == nil || tree[key] == "" }
+	if empty("repoURL") {
+		r.errorf(path.With("repoURL"), SummaryInvalidSpec, "the source has no repoURL.")
+	}
+	if empty("path") && empty("chart") && (!several || empty("ref")) {
+		what := "path (a directory in git) or chart"
+		if several {
+			what = "path (a directory in git), chart or ref"
+		}
+		r.errorf(path, SummaryInvalidSpec, "the source %s has neither. Give %s.", path, what)
+	}
+	if !empty("chart") && empty("targetRevision") && !IsUnknown(tree["chart"]) {
+		r.errorf(path.With("targetRevision"), SummaryInvalidSpec, "a chart needs targetRevision: the version of the chart.")
+	}
+	r.validateRelease(app, path, tree)
+}
+
+// validateRelease checks the name of the Helm release, which is that of the
+// Application unless the source gives another.
+func (r *renderer) validateRelease(app *Application, path Path, source map[string]any) {
+	helm, isHelm := source["helm"].(map[string]any)
+	chart, _ := source["chart"].(string)
+	if chart == "" && !isHelm {
+		return
+	}
+	release, given := helm["releaseName"]
+	name, _ := release.(string)
+	switch {
+	case IsUnknown(release) || IsUnknown(source["helm"]):
+	case given && name != "":
+		if len(name) > maxReleaseLength {
+			r.errorf(path.With("helm", "releaseName"), SummaryInvalidSpec, "the release name %q has %d characters; Helm allows %d.", name, len(name), maxReleaseLength)
+		}
+	case len(app.Name) > maxReleaseLength && len(app.Name) <= maxNameLength:
+		r.errorf(templatePath.With("metadata", "name"), SummaryInvalidName,
+			"the name %q has %d characters and is the name of the Helm release too, for which Helm allows %d. Shorten it, or set %s.",
+			app.Name, len(app.Name), maxReleaseLength, path.With("helm", "releaseName"))
+	}
+}
