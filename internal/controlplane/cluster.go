@@ -56,6 +56,7 @@ type Cluster struct {
 	config      *rest.Config
 	dynamic     dynamic.Interface
 
+	unlockDir  func()
 	ports      portSet
 	components map[string]component
 
@@ -93,19 +94,14 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 
 func newCluster(options Options) (_ *Cluster, err error) {
 	c := &Cluster{processes: map[string]*process{}, logDir: options.LogDir}
-	if c.dir = options.Dir; c.dir == "" {
-		if c.dir, err = os.MkdirTemp("", "argocdprogressive-controlplane-"); err != nil {
-			return nil, err
-		}
+	if c.dir, c.unlockDir, err = dataDir(options.Dir); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Stop())
 		}
 	}()
-	if c.dir, err = filepath.Abs(c.dir); err != nil {
-		return nil, err
-	}
 	if c.logDir == "" {
 		c.logDir = filepath.Join(c.dir, "logs")
 	}
@@ -270,13 +266,16 @@ func (c *Cluster) StopApplicationSetController() error {
 // Stop ends all components at once, without grace, and removes the cluster's data. It may be
 // called more than once.
 func (c *Cluster) Stop() error {
-	if c.components == nil && c.dir == "" {
+	if c.dir == "" {
 		return nil // attached
 	}
 	c.mu.Lock()
+	if c.stopped {
+		c.mu.Unlock()
+		return nil
+	}
 	c.stopped = true
 	processes := c.processes
-	c.processes = map[string]*process{}
 	c.mu.Unlock()
 	var (
 		wait sync.WaitGroup
@@ -294,6 +293,7 @@ func (c *Cluster) Stop() error {
 	}
 	wait.Wait()
 	c.ports.release()
+	c.unlockDir()
 	if err := os.RemoveAll(c.dir); err != nil {
 		errs = append(errs, fmt.Errorf("removing the control plane's data: %w", err))
 	}

@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// lockFile takes the exclusive lock of path and returns what releases it. The lock is the open
-// file's, so it ends with the process, however that ends. waiting is called once if somebody
+// lockFile is TryLock with waiting. waiting is called once if somebody
 // else holds the lock.
 func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	told := false
 	for {
-		unlock, err := tryLockFile(path)
+		unlock, err := TryLock(path)
 		if err != nil {
 			return nil, err
 		}
@@ -33,8 +32,10 @@ func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), 
 	}
 }
 
-// tryLockFile is lockFile without waiting: unlock is nil if somebody else holds the lock.
-func tryLockFile(path string) (unlock func(), err error) {
+// TryLock takes the exclusive lock of the file at path, which is created if need be. unlock is
+// nil if another process, or another caller here, holds it. The lock ends with unlock or with
+// the process, however that ends.
+func TryLock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err

@@ -25,14 +25,18 @@ type portSet struct {
 }
 
 func (s *portSet) take() (int, error) {
-	dir := filepath.Join(os.TempDir(), "argocdprogressive-ports")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	root, err := cacheRoot()
+	if err != nil {
+		return 0, err
+	}
+	dir := filepath.Join(root, "ports")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return 0, err
 	}
 	var lastErr error
 	for range 200 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
-		unlock, err := tryLockFile(filepath.Join(dir, strconv.Itoa(port)))
+		unlock, err := TryLock(filepath.Join(dir, strconv.Itoa(port)))
 		if err != nil {
 			lastErr = err
 			continue

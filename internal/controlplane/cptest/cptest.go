@@ -1,0 +1,98 @@
+// Package cptest gives the tests of a package one control plane between them: started when
+// the first test asks for it, stopped when all have run.
+//
+//	func TestMain(m *testing.M) { os.Exit(cptest.Main(m)) }
+//
+//	func TestSomething(t *testing.T) {
+//		cluster := cptest.Shared(t)
+//		...
+//	}
+package cptest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane"
+)
+
+// KubeconfigEnv names the kubeconfig file of a cluster to test on, with Argo CD in its
+// namespace argocd, instead of starting one.
+const KubeconfigEnv = "ARGOCDPROGRESSIVE_TEST_KUBECONFIG"
+
+// A cold build takes about ten minutes on two idle cores, a start ten seconds.
+const (
+	buildTimeout = 45 * time.Minute
+	startTimeout = 4 * time.Minute
+)
+
+var shared = sync.OnceValues(start)
+
+var started bool // set by start, read by Main when no test runs any more
+
+// Shared is this test process's cluster. The first call starts it, and fails the test when
+// that fails; so do all later calls then. Its first call ever on a machine builds the control
+// plane, which takes longer than go test allows: run "go run
+// ./internal/controlplane/cmd/controlplane build" before.
+//
+// Tests share the cluster, so they choose names of their own for whatever they create.
+func Shared(t testing.TB) *controlplane.Cluster {
+	t.Helper()
+	cluster, err := shared()
+	if err != nil {
+		t.Fatalf("no control plane to test on: %v", err)
+	}
+	return cluster
+}
+
+// Main runs the tests of a package and stops the shared cluster. Its result is the exit code.
+// When a test has failed, the logs of the cluster's components are kept, and where is printed.
+func Main(m *testing.M) (code int) {
+	defer func() {
+		if !started {
+			return
+		}
+		cluster, err := shared()
+		if err != nil {
+			return // start has cleaned up
+		}
+		if code != 0 {
+			keepLogs(cluster)
+		}
+		if err := cluster.Stop(); err != nil {
+			fmt.Fprintf(os.Stderr, "controlplane: stopping: %v\n", err)
+			code = max(code, 1)
+		}
+	}()
+	return m.Run()
+}
+
+func start() (*controlplane.Cluster, error) {
+	if kubeconfig := os.Getenv(KubeconfigEnv); kubeconfig != "" {
+		return controlplane.Attach(kubeconfig)
+	}
+	build, cancelBuild := context.WithTimeout(context.Background(), buildTimeout)
+	defer cancelBuild()
+	binaries, err := controlplane.Build(build, os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	cluster, err := controlplane.Start(ctx, controlplane.Options{Binaries: binaries})
+	started = err == nil
+	return cluster, err
+}
+
+func keepLogs(cluster *controlplane.Cluster) {
+	dir, err := cluster.KeepLogs()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "controlplane: %v\n", err)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "controlplane: the logs of its components are kept in %s\n", dir)
+}

@@ -1,0 +1,73 @@
+package gitrepo
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestRepo(t *testing.T) {
+	// A user's git that signs commits and has no name must not matter.
+	hostile := filepath.Join(t.TempDir(), "gitconfig")
+	if err := os.WriteFile(hostile, []byte("[commit]\n\tgpgsign = true\n[user]\n\tuseConfigOnly = true\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GIT_CONFIG_GLOBAL", hostile)
+
+	dir := filepath.Join(t.TempDir(), "a repo")
+	repo, err := New(dir)
+	check(t, err)
+	if want := "file://" + strings.ReplaceAll(dir, " ", "%20"); repo.URL() != want {
+		t.Errorf("URL() = %s, want %s", repo.URL(), want)
+	}
+	check(t, repo.Write("dev/config.yaml", "a: 1\n"))
+	first, err := repo.Commit("first")
+	check(t, err)
+	if !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(first) {
+		t.Errorf("Commit() = %q, want a full SHA", first)
+	}
+	if _, err := repo.Commit("nothing"); err == nil || !strings.Contains(err.Error(), "nothing to commit") {
+		t.Errorf("a commit of nothing gives %v, want git's own words", err)
+	}
+
+	check(t, repo.Branch("other"))
+	check(t, repo.Remove("dev"))
+	check(t, repo.Write("prod/config.yaml", "a: 2\n"))
+	second, err := repo.Commit("second")
+	check(t, err)
+	if _, err := os.Stat(filepath.Join(repo.Dir(), "dev")); !os.IsNotExist(err) {
+		t.Errorf("dev is still there after Remove: %v", err)
+	}
+	check(t, repo.Branch(DefaultBranch))
+	if head, err := repo.Head(); err != nil || head != first {
+		t.Errorf("Head() of %s = %s, %v; want %s", DefaultBranch, head, err, first)
+	}
+	check(t, repo.Branch("other"))
+	if head, err := repo.Head(); err != nil || head != second {
+		t.Errorf("Head() of other = %s, %v; want %s", head, err, second)
+	}
+	check(t, repo.Tag("v1"))
+
+	again, err := Open(dir)
+	check(t, err)
+	if head, err := again.Head(); err != nil || head != second {
+		t.Errorf("Head() after Open = %s, %v; want %s", head, err, second)
+	}
+	if _, err := Open(t.TempDir()); err == nil {
+		t.Error("Open takes a directory without a repository")
+	}
+	for _, path := range []string{"../outside", "/etc/passwd", ""} {
+		if err := repo.Write(path, ""); err == nil {
+			t.Errorf("Write takes the path %q", path)
+		}
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
