@@ -91,7 +91,7 @@ func (l *Live) wrong(m Mode, proven bool) string {
 		return "Deleting"
 	case m == ModeWrite:
 		return ""
-	case m != ModeAutomated && l.drifted():
+	case m == ModeSync && l.drifted(), m == ModeManual && (l.drifted() || l.Sync.Status == OutOfSync):
 		return OutOfSync
 	case proven:
 		return ""

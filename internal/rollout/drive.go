@@ -1,0 +1,340 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// look decides what to do next with one Application. It is called at every news about it and
+// whenever its time has come, and may be called at any other time: it only looks at facts.
+func (e *engine) look(a *app, now time.Time) {
+	if a.busy || e.over {
+		return
+	}
+	if a.held(now) {
+		e.wakeAt(a, a.retry)
+		return
+	}
+	switch a.state {
+	case idle:
+		if e.stage == disabling {
+			e.disable(a, now)
+		}
+		return
+	case done, failed:
+		return
+	case givingUp:
+		e.giveUp(a, now)
+		return
+	case removing:
+		e.remove(a, now)
+		return
+	}
+	if !a.deadline.IsZero() {
+		if !now.Before(a.deadline) || e.stop == StopDeadline {
+			e.timedOut(a, now)
+			return
+		}
+		e.wakeAt(a, a.deadline)
+	}
+	if e.silent(a, now) {
+		return
+	}
+	switch a.state {
+	case entering:
+		e.decide(a, now)
+	case resolving:
+		e.resolve(a, now)
+	case flying:
+		e.fly(a, now)
+	case awaiting:
+		e.await(a, now)
+	case verifying:
+		e.verify(a, now)
+	case marking:
+		e.mark(a, now)
+	}
+}
+
+// silent fails an Application whose refresh Argo CD does not answer.
+func (e *engine) silent(a *app, now time.Time) bool {
+	if a.refresh == "" {
+		return false
+	}
+	if now.Sub(a.asked) < refreshTimeout {
+		e.wakeAt(a, a.asked.Add(refreshTimeout))
+		return false
+	}
+	e.failWith(a, Failure{Kind: KindSilent, Said: fmt.Sprintf("a refresh asked for %s ago has not been answered", refreshTimeout)}, now)
+	return true
+}
+
+// decide is where an Application whose turn it is gets written. Nothing has been written yet, so
+// it may still step back.
+func (e *engine) decide(a *app, now time.Time) {
+	l, w := a.live, a.want
+	if e.halted() {
+		e.rest(a, idle)
+		return
+	}
+	if l != nil {
+		switch {
+		case l.Terminating:
+			a.reason = "it is being deleted; waiting until it is gone"
+			return
+		case l.SkipReconcile && w.Mode != ModeWrite:
+			e.failWith(a, Failure{Kind: KindSkipReconcile}, now)
+			return
+		case l.Operation.Active():
+			if token := e.adoptable(a); token != "" {
+				a.token, a.uid, a.history, a.submits = token, l.UID, l.Deployed.ID, 1
+				e.becomes(a, flying, now, "an operation to the same target runs already")
+				e.fly(a, now)
+				return
+			}
+			a.reason = joinNonEmpty("another operation is running; waiting for its end", l.Operation.Message)
+			return
+		}
+	}
+	switch {
+	case w.Mode == ModeWrite && l != nil && l.Hash == w.Hash:
+		e.complete(a, now, "its spec is as planned")
+	case w.Mode == ModeAutomated && l != nil && l.Hash == w.Hash:
+		a.uid, a.ended, a.before = l.UID, now, l.Operation.Started
+		e.becomes(a, awaiting, now, "waiting for automated sync")
+		e.await(a, now)
+	case w.Mode == ModeWrite || w.Mode == ModeAutomated:
+		e.write(a, nil, now)
+	case e.revisions(a) == nil:
+		e.lead(a, now)
+	case e.atTarget(a):
+		a.uid, a.ended = l.UID, now
+		e.becomes(a, verifying, now, "the target is deployed already; waiting until it is healthy")
+		e.verify(a, now)
+	case w.Mode == ModeManual && l != nil && l.Hash == w.Hash:
+		e.awaitPerson(a, now)
+	case w.Mode == ModeManual:
+		e.write(a, nil, now)
+	default:
+		e.submit(a, now)
+	}
+}
+
+// adoptable is the token of an active operation that deploys exactly our target, from a run
+// that was interrupted.
+func (e *engine) adoptable(a *app) string {
+	l, o, revisions := a.live, a.live.Operation, e.revisions(a)
+	if a.want.Mode != ModeSync || l.Hash != a.want.Hash || revisions == nil {
+		return ""
+	}
+	if o.Pending != "" && o.PendingTarget == a.want.Hash && slices.Equal(o.PendingRevisions, revisions) && o.Pending != "?" {
+		return o.Pending
+	}
+	return ""
+}
+
+// becomes moves an Application on and tells so.
+func (e *engine) becomes(a *app, s state, now time.Time, why string) {
+	a.state, a.reason = s, why
+	a.trouble, a.healthy = "", time.Time{}
+	e.say(now, a, a.phaseOf(), why)
+}
+
+// write sends the one guarded write of an Application.
+func (e *engine) write(a *app, sync *SyncRequest, now time.Time) {
+	action := Action{Verb: Write, StepLabel: a.label, Sync: sync}
+	if a.live != nil {
+		action.Version = a.live.Version
+		a.history, a.before = a.live.Deployed.ID, a.live.Operation.Started
+		if a.want.Mode == ModeManual {
+			action.ManualAfter = a.live.Deployed.ID
+		}
+	}
+	a.fresh, a.refresh = time.Time{}, ""
+	e.say(now, a, PhasePending, "writing "+e.doing(a))
+	e.do(a, action)
+}
+
+// submit writes spec and operation together.
+func (e *engine) submit(a *app, now time.Time) {
+	a.token = e.opt.NewID()
+	a.submits++
+	e.write(a, &SyncRequest{Token: a.token, Target: a.want.Hash, Revisions: e.revisions(a)}, now)
+}
+
+// written goes on after a write was accepted. A status that looks done already, right after the
+// write, proves nothing about it: then a refresh has to.
+func (e *engine) written(a *app, action Action, now time.Time) {
+	if l := a.live; l != nil {
+		if revisions := e.revisions(a); revisions != nil {
+			a.sources = l.Sync.Status != Synced || !l.Sync.at(revisions) || !l.Sync.OfSpec
+		}
+	}
+	switch {
+	case action.Sync != nil:
+		a.asked = now
+		e.becomes(a, flying, now, "syncing")
+	case a.want.Mode == ModeWrite:
+		e.complete(a, now, "written; no step selects it, so it is not synced")
+	case a.want.Mode == ModeAutomated:
+		a.ended = now
+		e.becomes(a, awaiting, now, "waiting for automated sync")
+	case e.revisions(a) == nil:
+		e.becomes(a, resolving, now, "asking Argo CD what its revision means")
+	default:
+		e.awaitPerson(a, now)
+	}
+}
+
+// lead makes the Application the one that finds out what its sources mean now, so that all others
+// of the same source get exactly that; or lets it wait for the one that does.
+func (e *engine) lead(a *app, now time.Time) {
+	for _, s := range a.want.Sources {
+		if leader := e.leaders[s]; leader != nil && leader != a && !Immutable(s) && e.pins[s] == "" {
+			a.reason = fmt.Sprintf("waiting until %s has found out what revision %q means", leader.name, s.TargetRevision)
+			return
+		}
+	}
+	for _, s := range a.want.Sources {
+		if !Immutable(s) && e.pins[s] == "" {
+			e.leaders[s] = a
+		}
+	}
+	if a.live == nil || a.live.Hash != a.want.Hash {
+		a.ended = time.Time{}
+		if a.live != nil {
+			a.ended = now // an existing Application needs a refresh: its last comparison is old
+		}
+		e.write(a, nil, now)
+		return
+	}
+	a.uid, a.ended = a.live.UID, now
+	e.becomes(a, resolving, now, "asking Argo CD what its revision means")
+	e.resolve(a, now)
+}
+
+// resolve waits for the comparison that tells the revisions, and pins them.
+func (e *engine) resolve(a *app, now time.Time) {
+	if e.astray(a, now) {
+		return
+	}
+	l := a.live
+	if !a.ended.IsZero() && a.fresh.IsZero() {
+		e.ask(a)
+		return
+	}
+	if l.Sync.OfSpec && len(l.Sync.Revisions) == len(a.want.Sources) && e.pin(a, now) {
+		e.becomes(a, entering, now, "its revision is resolved")
+		e.look(a, now)
+		for _, other := range e.steps[e.step] {
+			if other.state == entering && !other.busy && other != a {
+				e.look(other, now)
+			}
+		}
+		return
+	}
+	if kind, said := l.errorKind(); kind != "" {
+		if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
+			e.failWith(a, Failure{Kind: kind, Said: said}, now)
+		}
+		return
+	}
+	a.trouble = ""
+	a.reason = "waiting for Argo CD's comparison"
+	if a.ended.IsZero() {
+		a.ended = now.Add(-freshDelay) // a new Application: Argo CD compares by itself; ask if it does not
+		a.fresh = now
+		e.wakeAt(a, now.Add(quietDelay))
+	} else if now.Sub(a.fresh) >= quietDelay {
+		e.ask(a)
+	} else {
+		e.wakeAt(a, a.fresh.Add(quietDelay))
+	}
+}
+
+// pin records what the sources of the Application mean; false when one is not resolved.
+func (e *engine) pin(a *app, now time.Time) bool {
+	for i, s := range a.want.Sources {
+		if !Immutable(s) && e.pins[s] == "" && !resolved(s, a.live.Sync.Revisions[i]) {
+			return false
+		}
+	}
+	for i, s := range a.want.Sources {
+		if !Immutable(s) && e.pins[s] == "" {
+			e.pins[s] = a.live.Sync.Revisions[i]
+			e.say(now, a, "", fmt.Sprintf("%s of %s is pinned to %s for this rollout", s.TargetRevision, s.RepoURL, e.pins[s]))
+		}
+		delete(e.leaders, s)
+	}
+	return true
+}
+
+// astray fails an Application in flight that somebody else has deleted, recreated or changed.
+func (e *engine) astray(a *app, now time.Time) bool {
+	l := a.live
+	var kind Kind
+	switch {
+	case l == nil:
+		kind = KindVanished
+	case a.uid != "" && l.UID != a.uid:
+		kind = KindRecreated
+	case l.Terminating:
+		kind = KindDeleting
+	case l.Hash != a.want.Hash:
+		kind = KindChanged
+	case l.SkipReconcile:
+		kind = KindSkipReconcile
+	default:
+		return false
+	}
+	e.failWith(a, Failure{Kind: kind}, now)
+	return true
+}
+
+// mark writes our own marks only; the Application is at its target already.
+func (e *engine) mark(a *app, now time.Time) {
+	switch l := a.live; {
+	case l == nil:
+		e.failWith(a, Failure{Kind: KindVanished}, now)
+	case l.StepLabel == a.label:
+		e.finish(a, now, "at its target already")
+	default:
+		if a.deadline.IsZero() {
+			a.deadline = now.Add(e.opt.AppTimeout)
+		}
+		e.do(a, Action{Verb: Mark, Version: l.Version, StepLabel: a.label})
+	}
+}
+
+// complete finishes an Application; the marks of one that was not written are brought up to date first.
+func (e *engine) complete(a *app, now time.Time, how string) {
+	if a.live != nil && a.live.StepLabel != a.label {
+		a.state = marking
+		e.mark(a, now)
+		return
+	}
+	e.finish(a, now, how)
+}
+
+// doing says what is being done with the Application.
+func (e *engine) doing(a *app) string {
+	if a.want == nil {
+		return "deleting it"
+	}
+	target := Leaf(a.want.Sources, e.revisions(a), a.want.Hash)
+	switch a.want.Mode {
+	case ModeWrite:
+		return "its spec " + target
+	case ModeManual:
+		return "target " + target + ", to be synced by a person"
+	case ModeAutomated:
+		return "target " + target + ", to be synced by automated sync"
+	}
+	return "target " + target
+}
+
+func joinNonEmpty(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
+}

@@ -1,0 +1,102 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// advanceDeletion deletes group after group; the next one starts when the last is gone.
+func (e *engine) advanceDeletion(now time.Time) bool {
+	if e.step >= len(e.groups) {
+		e.stage = finished
+		return true
+	}
+	group := e.groups[e.step]
+	if !e.opened {
+		e.opened, e.left = true, len(group)
+		for _, a := range group {
+			if a.live == nil {
+				a.state = done
+				e.left--
+				continue
+			}
+			if a.live.StepLabel != "" {
+				a.label = a.live.StepLabel
+			}
+			e.begin(a, removing)
+			a.deadline = now.Add(e.opt.DeleteTimeout)
+			e.say(now, a, PhaseDeleting, "begins")
+			e.look(a, now)
+		}
+	}
+	if e.left > 0 || e.halted() {
+		return false
+	}
+	e.step, e.opened = e.step+1, false
+	return true
+}
+
+// remove is the safe sequence: no operation may run (Argo CD ignores the deletion while one does),
+// things must have settled since the last one (a deletion right after it leaks resources), a
+// refresh must have shown it, and the deletion is of exactly this Application.
+func (e *engine) remove(a *app, now time.Time) {
+	l := a.live
+	if l == nil || (a.uid != "" && l.UID != a.uid) {
+		e.finish(a, now, "gone")
+		return
+	}
+	a.uid = l.UID
+	if !now.Before(a.deadline) || e.stop == StopDeadline {
+		e.timedOut(a, now)
+		return
+	}
+	e.wakeAt(a, a.deadline)
+	switch {
+	case l.SkipReconcile:
+		e.failWith(a, Failure{Kind: KindSkipReconcile, Said: "Argo CD does not delete it while reconciliation is switched off"}, now)
+	case l.Operation.Active():
+		a.ended, a.fresh = time.Time{}, time.Time{}
+		a.wrote = true // something ran: settle from its end
+		a.reason = joinNonEmpty("ending the operation that runs, or Argo CD would ignore the deletion", l.Operation.Message)
+		if l.Operation.Phase != Terminating && a.terminated != a.operationKey() {
+			e.do(a, Action{Verb: Terminate, Version: l.Version})
+		}
+	case l.Terminating:
+		a.reason = "Argo CD is deleting its resources"
+	case e.silent(a, now) || a.refresh != "":
+	case a.ended.IsZero():
+		a.ended = a.seen
+		if a.wrote {
+			a.ended = now
+		}
+		e.look(a, now)
+	case now.Before(a.ended.Add(deleteSettle)):
+		a.reason = "letting the last operation settle"
+		e.wakeAt(a, a.ended.Add(deleteSettle))
+	case a.fresh.IsZero():
+		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()})
+	default:
+		a.reason = "asked for its deletion"
+		e.do(a, Action{Verb: Delete, UID: l.UID, Version: l.Version})
+	}
+}
+
+// remains tells what an Application waits for, for errors.
+func (a *app) remains() string {
+	l := a.live
+	var parts []string
+	if a.want == nil && len(l.Finalizers) > 0 {
+		parts = append(parts, "finalizers: "+strings.Join(l.Finalizers, ", "))
+	}
+	if a.want != nil {
+		parts = append(parts, fmt.Sprintf("sync status %s, %s", orUnknown(l.Sync.Status), a.healthText()))
+	}
+	for _, c := range l.Errors {
+		parts = append(parts, c.Type+": "+c.Message)
+	}
+	if len(l.Unfinished) > 0 {
+		parts = append(parts, "resources: "+strings.Join(l.Unfinished, "; "))
+	}
+	return strings.Join(parts, "; ")
+}

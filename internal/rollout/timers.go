@@ -1,0 +1,60 @@
+package rollout
+
+import (
+	"container/heap"
+	"time"
+)
+
+// timers wakes Applications up: a heap of times, one entry for each request. An entry that is no
+// longer needed does no harm, the Application just looks again.
+type timers []timer
+
+type timer struct {
+	at  time.Time
+	app *app
+}
+
+func (t timers) Len() int           { return len(t) }
+func (t timers) Less(i, j int) bool { return t[i].at.Before(t[j].at) }
+func (t timers) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+func (t *timers) Push(x any)        { *t = append(*t, x.(timer)) }
+func (t *timers) Pop() any {
+	old := *t
+	last := old[len(old)-1]
+	*t = old[:len(old)-1]
+	return last
+}
+
+// wakeAt asks for a look at the Application at this time; nil means at the whole run.
+func (e *engine) wakeAt(a *app, at time.Time) {
+	if a != nil {
+		if !a.wake.IsZero() && !a.wake.After(at) {
+			return
+		}
+		a.wake = at
+	}
+	heap.Push(&e.timers, timer{at, a})
+}
+
+// nextWake is the earliest time at which tick has something to do.
+func (e *engine) nextWake() (time.Time, bool) {
+	if len(e.timers) == 0 {
+		return time.Time{}, false
+	}
+	return e.timers[0].at, true
+}
+
+// tick looks at everything whose time has come.
+func (e *engine) tick(now time.Time) {
+	for len(e.timers) > 0 && !e.timers[0].at.After(now) {
+		t := heap.Pop(&e.timers).(timer)
+		if t.app == nil {
+			continue
+		}
+		if !t.app.wake.After(now) {
+			t.app.wake = time.Time{}
+		}
+		e.look(t.app, now)
+	}
+	e.pump(now)
+}
