@@ -1,0 +1,165 @@
+package argocd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// disableAutomated switches automated sync off and changes nothing else.
+func (s *Session) disableAutomated(ctx context.Context, obj *unstructured.Unstructured) (*rollout.Live, error) {
+	if !automatedOn(dict(obj.Object, "spec")) {
+		return s.live(obj), nil
+	}
+	return s.mergePatch(ctx, obj, map[string]any{}, map[string]any{"spec": automatedOff()})
+}
+
+func automatedOff() map[string]any {
+	return map[string]any{"syncPolicy": map[string]any{"automated": map[string]any{"enabled": false}}}
+}
+
+// mark writes our marks alone. What we manage is stated only where nothing says so yet: the
+// engine marks instead of writing when the spec hash is the right one already.
+func (s *Session) mark(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
+	annotations := map[string]any{OwnerAnnotation: s.owner.String(), StepAnnotation: action.StepLabel}
+	if obj.GetAnnotations()[ManagedAnnotation] == "" {
+		annotations[ManagedAnnotation] = managedOf(s.desired[action.App]).String()
+	}
+	metadata := map[string]any{"annotations": annotations, "labels": map[string]any{SetLabel: s.owner.Hash()}}
+	return s.mergePatch(ctx, obj, metadata, nil)
+}
+
+// refresh asks Argo CD for a comparison that starts after this request.
+func (s *Session) refresh(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
+	return s.mergePatch(ctx, obj, map[string]any{"annotations": refreshRequest(action.RefreshID)}, nil)
+}
+
+func refreshRequest(id string) map[string]any {
+	return map[string]any{refreshAnnotation: "normal", refreshTimestampAnnotation: id}
+}
+
+// mergePatch patches an Application as it was read in obj, and not a later one.
+func (s *Session) mergePatch(ctx context.Context, obj *unstructured.Unstructured, metadata, rest map[string]any) (*rollout.Live, error) {
+	metadata["resourceVersion"] = obj.GetResourceVersion()
+	patch := map[string]any{"metadata": metadata}
+	for k, v := range rest {
+		patch[k] = v
+	}
+	return s.patch(ctx, obj.GetName(), types.MergePatchType, patch)
+}
+
+func (s *Session) patch(ctx context.Context, name string, kind types.PatchType, patch any) (*rollout.Live, error) {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("the patch of Application %s cannot be encoded: %w", name, err)
+	}
+	var patched *unstructured.Unstructured
+	err = s.client.request(ctx, appRequest("patch", s.owner.Namespace, name), func() (err error) {
+		patched, err = s.client.apps(s.owner.Namespace).Patch(ctx, name, kind, body, metav1.PatchOptions{})
+		return err
+	})
+	return s.store(patched, err)
+}
+
+// terminate ends the operation that action means. One that Argo CD has begun is told to
+// terminate; one that it has not picked up is withdrawn. Deleting a running one would leave
+// its state Running for ever.
+func (s *Session) terminate(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
+	wanted := action.Token
+	if wanted == "" {
+		wanted = foreign
+	}
+	state := dict(obj.Object, "status", "operationState")
+	phase := text(state, "phase")
+	began := state != nil && tokenOf(dict(state, "operation")) == wanted
+	switch {
+	case began && phase == rollout.Running:
+		return s.terminateRunning(ctx, obj, state, action.Token)
+	case phase == rollout.Running || phase == rollout.Terminating:
+		// Another one runs, or ours is ending already: nothing of ours to end.
+		return s.live(obj), nil
+	case obj.Object["operation"] == nil || tokenOf(dict(obj.Object, "operation")) != wanted:
+		return s.live(obj), nil
+	}
+	withdrawn := obj.DeepCopy()
+	delete(withdrawn.Object, "operation")
+	return s.put(ctx, withdrawn)
+}
+
+// terminateRunning sets the phase as Argo CD's API server does (TerminateOperation in
+// server/application/application.go, 3.6.1), guarded by tests on what runs.
+func (s *Session) terminateRunning(ctx context.Context, obj *unstructured.Unstructured, state map[string]any, token string) (*rollout.Live, error) {
+	const path = "/status/operationState"
+	patch := []map[string]any{{"op": "test", "path": path + "/phase", "value": rollout.Running}}
+	if token == "" {
+		patch = append(patch, map[string]any{"op": "test", "path": path + "/startedAt", "value": text(state, "startedAt")})
+	}
+	for i, v := range list(state, "operation", "info") {
+		if info, ok := v.(map[string]any); ok && token != "" && text(info, "name") == tokenInfo {
+			patch = append(patch, map[string]any{"op": "test", "path": fmt.Sprintf("%s/operation/info/%d/value", path, i), "value": token})
+		}
+	}
+	patch = append(patch, map[string]any{"op": "replace", "path": path + "/phase", "value": rollout.Terminating})
+	live, err := s.patch(ctx, obj.GetName(), types.JSONPatchType, patch)
+	if unprocessable(err) {
+		return nil, errMovedOn
+	}
+	return live, err
+}
+
+// prepareDelete does in one request all that must stand before the deletion: after it, Argo CD
+// forbids new finalizers, and automated sync would bring resources back.
+func (s *Session) prepareDelete(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
+	if obj.GetDeletionTimestamp() != nil {
+		return s.live(obj), nil
+	}
+	metadata := map[string]any{
+		"annotations": refreshRequest(action.RefreshID),
+		"finalizers":  deletionFinalizers(obj.GetFinalizers(), s.options.Cascade),
+	}
+	rest := map[string]any{}
+	if dict(obj.Object, "spec", "syncPolicy", "automated") != nil {
+		rest["spec"] = automatedOff()
+	}
+	return s.mergePatch(ctx, obj, metadata, rest)
+}
+
+// deletionFinalizers are those to delete with: never without what others have put there.
+func deletionFinalizers(live []string, cascade Cascade) []string {
+	out, cascades := []string{}, false
+	for _, f := range live {
+		if isResourcesFinalizer(f) {
+			if cascade == CascadeOrphan {
+				continue
+			}
+			cascades = true
+		}
+		out = append(out, f)
+	}
+	if cascade != CascadeOrphan && !cascades {
+		out = append(out, resourcesFinalizer)
+	}
+	return out
+}
+
+// delete deletes exactly the Application of this UID; one of the same name that has replaced
+// it is left alone.
+func (s *Session) delete(ctx context.Context, action rollout.Action) error {
+	uid := types.UID(action.UID)
+	err := s.client.request(ctx, appRequest("delete", s.owner.Namespace, action.App), func() error {
+		return s.client.apps(s.owner.Namespace).Delete(ctx, action.App, metav1.DeleteOptions{
+			Preconditions: &metav1.Preconditions{UID: &uid},
+		})
+	})
+	if apierrors.IsConflict(err) {
+		return apierrors.NewNotFound(applications.GroupResource(), action.App)
+	}
+	return err
+}

@@ -1,0 +1,222 @@
+package argocd
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// blockedMessage is how Argo CD says that a sync window holds an operation back; an explanation
+// may follow (controller/sync.go, Argo CD 3.6.1).
+const blockedMessage = "Sync operation blocked by sync window"
+
+// foreign stands for an operation or a refresh that nobody has told us the identity of.
+const foreign = "?"
+
+// Facts turns an Application into what the engine needs to know of it. It is a pure function;
+// what the object does not say is the zero value.
+func Facts(obj *unstructured.Unstructured) rollout.Live {
+	annotations := obj.GetAnnotations()
+	spec, status := dict(obj.Object, "spec"), dict(obj.Object, "status")
+	managed := readManaged(annotations)
+	return rollout.Live{
+		Name:          obj.GetName(),
+		UID:           string(obj.GetUID()),
+		Version:       obj.GetResourceVersion(),
+		Rank:          rank(obj),
+		Hash:          appset.Hash(obj.Object, managed.Labels, managed.Annotations),
+		StepLabel:     annotations[StepAnnotation],
+		Sources:       sourcesOf(spec),
+		AutomatedOn:   automatedOn(spec),
+		Terminating:   obj.GetDeletionTimestamp() != nil,
+		SkipReconcile: annotations[skipReconcileAnnotation] == "true",
+		Operation:     operationFacts(dict(obj.Object, "operation"), dict(status, "operationState")),
+		Sync:          comparisonFacts(spec, dict(status, "sync")),
+		Health:        rollout.Condition{Type: text(status, "health", "status"), Message: text(status, "health", "message")},
+		Errors:        errorConditions(objects(status, "conditions")),
+		Deployed:      deployedFacts(spec, objects(status, "history")),
+		RefreshID:     refreshID(annotations),
+		ManualAfter:   manualAfter(annotations),
+		Unfinished:    unfinished(objects(status, "resources")),
+		Finalizers:    obj.GetFinalizers(),
+	}
+}
+
+// rank is the resourceVersion as a number. Kubernetes guarantees since 1.35 that those of one
+// resource compare as numbers; etcd's always have.
+func rank(obj *unstructured.Unstructured) uint64 { return versionRank(obj.GetResourceVersion()) }
+
+func versionRank(version string) uint64 {
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// automatedOn follows SyncPolicy.IsAutomatedSyncEnabled (types.go, Argo CD 3.6.1).
+func automatedOn(spec map[string]any) bool {
+	automated := dict(spec, "syncPolicy", "automated")
+	if automated == nil {
+		return false
+	}
+	enabled, set := automated["enabled"].(bool)
+	return !set || enabled
+}
+
+// operationFacts reads the operation asked for and the one in the status. Our token stands in
+// operation.info, which Argo CD copies into the status word for word.
+func operationFacts(pending, state map[string]any) rollout.Operation {
+	var o rollout.Operation
+	if pending != nil {
+		o.Pending = tokenOf(pending)
+		o.PendingTarget = targetOf(pending)
+		o.PendingRevisions = revisionsOf(dict(pending, "sync"))
+	}
+	if state == nil {
+		return o
+	}
+	operation := dict(state, "operation")
+	o.Token = tokenOf(operation)
+	o.Target = targetOf(operation)
+	o.Phase = text(state, "phase")
+	o.Message = text(state, "message")
+	o.Revisions = revisionsOf(dict(state, "syncResult"))
+	if len(o.Revisions) == 0 {
+		o.Revisions = revisionsOf(dict(operation, "sync"))
+	}
+	o.Retries = int(number(state, "retryCount"))
+	o.Blocked = o.Phase == rollout.Running && strings.HasPrefix(o.Message, blockedMessage)
+	o.Incomplete = incomplete(objects(state, "syncResult", "resources"))
+	o.Started = text(state, "startedAt")
+	return o
+}
+
+func tokenOf(operation map[string]any) string {
+	for _, info := range objects(operation, "info") {
+		if text(info, "name") == tokenInfo && text(info, "value") != "" {
+			return text(info, "value")
+		}
+	}
+	return foreign
+}
+
+func targetOf(operation map[string]any) string {
+	target, ours := strings.CutPrefix(text(operation, "initiatedBy", "username"), initiatorPrefix)
+	if !ours {
+		return ""
+	}
+	return target
+}
+
+// revisionsOf reads the pair that Argo CD writes everywhere: revisions with several sources,
+// revision with one.
+func revisionsOf(m map[string]any) []string {
+	if several := texts(m, "revisions"); len(several) > 0 {
+		return several
+	}
+	if one := text(m, "revision"); one != "" {
+		return []string{one}
+	}
+	return nil
+}
+
+// incomplete are the resources of a sync result that were not synced, by the result codes of
+// gitops-engine.
+func incomplete(results []map[string]any) []string {
+	var out []string
+	for _, r := range results {
+		if code := text(r, "status"); code == "PruneSkipped" || code == "SyncFailed" {
+			out = append(out, sentence(": ", resourceName(r), code, text(r, "message")))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func comparisonFacts(spec, sync map[string]any) rollout.Comparison {
+	return rollout.Comparison{
+		Status:    text(sync, "status"),
+		Revisions: revisionsOf(sync),
+		OfSpec:    comparedToSpec(spec, dict(sync, "comparedTo")),
+	}
+}
+
+// errorConditions are those whose type ends in Error; Argo CD names all of its errors so, and no
+// warning.
+func errorConditions(conditions []map[string]any) []rollout.Condition {
+	var out []rollout.Condition
+	for _, c := range conditions {
+		if strings.HasSuffix(text(c, "type"), "Error") {
+			out = append(out, rollout.Condition{Type: text(c, "type"), Message: text(c, "message")})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b rollout.Condition) int {
+		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Message, b.Message))
+	})
+	return out
+}
+
+// deployedFacts reads the newest entry of the history. Argo CD counts entries from 0
+// (persistRevisionHistory in controller/state.go, 3.6.1), rollout from 1.
+func deployedFacts(spec map[string]any, history []map[string]any) rollout.Deployed {
+	if len(history) == 0 {
+		return rollout.Deployed{}
+	}
+	newest := slices.MaxFunc(history, func(a, b map[string]any) int { return cmp.Compare(number(a, "id"), number(b, "id")) })
+	return rollout.Deployed{
+		ID:        number(newest, "id") + 1,
+		Revisions: revisionsOf(newest),
+		OfSpec:    sameSources(spec, newest),
+		Target:    targetOf(newest),
+	}
+}
+
+// refreshID tells which refresh is outstanding. Argo CD 3.6 removes both annotations at once, when
+// the new status is stored; before 3.6 it knows only the first, and leaves the timestamp behind.
+// So only the first tells whether a refresh is outstanding.
+func refreshID(annotations map[string]string) string {
+	if annotations[refreshAnnotation] == "" {
+		return ""
+	}
+	if id := annotations[refreshTimestampAnnotation]; id != "" {
+		return id
+	}
+	return foreign
+}
+
+// unfinished describes the resources that are not Synced, not Healthy, or to be pruned. Hooks are
+// left out: Argo CD gives them no sync status.
+func unfinished(resources []map[string]any) []string {
+	var out []string
+	for _, r := range resources {
+		sync, health := text(r, "status"), text(r, "health", "status")
+		if truth(r, "hook") {
+			continue
+		}
+		if sync == rollout.Synced {
+			sync = ""
+		}
+		if health == rollout.Healthy {
+			health = ""
+		}
+		prune := ""
+		if truth(r, "requiresPruning") {
+			prune = "needs pruning"
+		}
+		if health != "" {
+			health = sentence(": ", health, text(r, "health", "message"))
+		}
+		if what := sentence(", ", sync, prune, health); what != "" {
+			out = append(out, resourceName(r)+": "+what)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,79 @@
+package argocd
+
+import (
+	"context"
+	"time"
+)
+
+// State of a set, as its record says.
+type State string
+
+const (
+	// StateCreating: the first apply has begun and not ended well.
+	StateCreating State = "creating"
+	// StateComplete: an apply has ended well since.
+	StateComplete State = "complete"
+	// StateReleased: Terraform has handed the set over; the next create adopts it.
+	StateReleased State = "released"
+)
+
+// Record is what is stored of a set beside its Applications.
+type Record struct {
+	// Token identifies the Create that made the set.
+	Token string
+	State State
+	Payload
+
+	// version is the resourceVersion that it was read at; empty for a new one.
+	version string
+}
+
+// Payload is the part of a record that is stored compressed.
+type Payload struct {
+	// ApplicationSet as it was applied last.
+	ApplicationSet map[string]any `json:"applicationSet,omitempty"`
+	// Proven: Application -> the leaf text (its target) that a rollout has reached and seen healthy.
+	Proven map[string]string `json:"proven,omitempty"`
+	// Rollouts are the last ones, oldest first, at most KeptRollouts.
+	Rollouts []Rollout `json:"rollouts,omitempty"`
+	// Previous: Application -> its spec before the last rollout that changed it.
+	Previous map[string]map[string]any `json:"previous,omitempty"`
+}
+
+// KeptRollouts is how many rollouts a record keeps.
+const KeptRollouts = 10
+
+// Rollout is one entry of the history of a set.
+type Rollout struct {
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	// Ended is zero while it runs, and for ever when the process was killed.
+	Ended time.Time `json:"ended,omitzero"`
+	// Actor is who applied it.
+	Actor    string    `json:"actor,omitempty"`
+	Pins     []Pin     `json:"pins,omitempty"`
+	Outcomes []Outcome `json:"outcomes,omitempty"`
+}
+
+// Pin is the revision that a source was rolled out at.
+type Pin struct {
+	RepoURL        string `json:"repoURL"`
+	Chart          string `json:"chart,omitempty"`
+	TargetRevision string `json:"targetRevision"`
+	Revision       string `json:"revision"`
+}
+
+// Outcome is how a step ended.
+type Outcome struct {
+	Step    string `json:"step"`
+	Outcome string `json:"outcome"`
+}
+
+// LoadRecord reads the record of a set; nil when there is none.
+func (c *Client) LoadRecord(ctx context.Context, owner Owner) (*Record, error) { return nil, nil }
+
+// SaveRecord writes the record. ErrConflict means that somebody has changed it since it was read.
+func (c *Client) SaveRecord(ctx context.Context, owner Owner, r *Record) error { return nil }
+
+// DeleteRecord deletes the record; none is fine.
+func (c *Client) DeleteRecord(ctx context.Context, owner Owner) error { return nil }

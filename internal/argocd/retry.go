@@ -1,0 +1,98 @@
+package argocd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+const (
+	// requestPatience bounds the retries of one request.
+	requestPatience = time.Minute
+	firstDelay      = 100 * time.Millisecond
+	longestDelay    = 5 * time.Second
+)
+
+// retrier repeats requests that failed for a reason that may pass. Time is injected for tests.
+type retrier struct {
+	now   func() time.Time
+	sleep func(context.Context, time.Duration) error
+	// jitter spreads a delay: it returns between half of it and all of it.
+	jitter func(time.Duration) time.Duration
+}
+
+func newRetrier() retrier {
+	return retrier{now: time.Now, sleep: sleep, jitter: jitter}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
+
+// do runs f until it succeeds, fails for good, or requestPatience has passed. It returns the
+// failure of the last try, never that of its own waiting.
+func (r retrier) do(ctx context.Context, f func() error) error {
+	deadline := r.now().Add(requestPatience)
+	renewed := false
+	for delay := firstDelay; ; delay = min(2*delay, longestDelay) {
+		err := f()
+		switch {
+		case err == nil, ctx.Err() != nil:
+			return err
+		case apierrors.IsUnauthorized(err) && !renewed:
+			// client-go renews the credentials of an exec command after a 401, but leaves it to
+			// the caller to ask again.
+			renewed = true
+		case !transient(err):
+			return err
+		}
+		wait := r.jitter(delay)
+		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+			wait = time.Duration(seconds) * time.Second
+		}
+		if r.now().Add(wait).After(deadline) || r.sleep(ctx, wait) != nil {
+			return err
+		}
+	}
+}
+
+// transient tells whether the same request may succeed a little later.
+func transient(err error) bool {
+	if apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) {
+		return true
+	}
+	if _, ok := apierrors.SuggestsClientDelay(err); ok {
+		return true
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code >= 500
+	}
+	return connectionLost(err)
+}
+
+// connectionLost tells that no answer came at all.
+func connectionLost(err error) bool {
+	if utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
+		utilnet.IsTimeout(err) || utilnet.IsHTTP2ConnectionLost(err) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return true
+	}
+	var op *net.OpError
+	return errors.As(err, &op)
+}

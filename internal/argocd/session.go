@@ -1,0 +1,170 @@
+package argocd
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// Cascade tells what becomes of an Application's resources when it is deleted.
+type Cascade string
+
+const (
+	// CascadeDelete lets Argo CD delete the resources (its resources-finalizer). The default.
+	CascadeDelete Cascade = "cascade"
+	// CascadeOrphan leaves them in the cluster.
+	CascadeOrphan Cascade = "orphan"
+)
+
+// SessionOptions are what a run does with Applications beyond what is rendered.
+type SessionOptions struct {
+	// Prune lets syncs delete resources that are no longer in the source. Nil means what each
+	// Application's automated.prune says, whether automated sync is on or not.
+	Prune *bool
+	// Cascade of deletions; empty means CascadeDelete.
+	Cascade Cascade
+	// Adopt are Applications that exist without our marks, or with those of another set, and that
+	// this run may take over: name -> UID. A newer Application of the same name is not taken over.
+	Adopt map[string]string
+}
+
+// Session is one run on the Applications of one set. It implements rollout.Cluster.
+type Session struct {
+	client  *Client
+	owner   Owner
+	desired map[string]map[string]any
+	options SessionOptions
+
+	mu sync.Mutex
+	// seen is the latest full object of each Application, from the watch and from our own writes.
+	seen map[string]*unstructured.Unstructured
+	err  error
+}
+
+var _ rollout.Cluster = (*Session)(nil)
+
+// Session prepares a run on the Applications of owner. objects are the rendered Applications by
+// name; those that are not rendered any more can only be marked, terminated and deleted.
+func (c *Client) Session(owner Owner, objects map[string]map[string]any, options SessionOptions) *Session {
+	return &Session{client: c, owner: owner, desired: objects, options: options, seen: map[string]*unstructured.Unstructured{}}
+}
+
+// Err tells why the channel of Watch was closed; nil when its context ended.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func (s *Session) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// remember keeps obj unless something later is known of the same Application. It reports
+// whether obj is news.
+func (s *Session) remember(obj *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.seen[obj.GetName()]
+	if old != nil && old.GetUID() == obj.GetUID() && rank(old) > rank(obj) {
+		return false
+	}
+	s.seen[obj.GetName()] = obj
+	return true
+}
+
+// forget drops the Application of this UID.
+func (s *Session) forget(name, uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.seen[name]; old != nil && string(old.GetUID()) == uid {
+		delete(s.seen, name)
+	}
+}
+
+func (s *Session) latest(name string) *unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen[name]
+}
+
+// ours tells whether the run may touch obj.
+func (s *Session) ours(obj *unstructured.Unstructured) bool {
+	return s.owner.owns(obj) || s.adoptable(obj)
+}
+
+func (s *Session) adoptable(obj *unstructured.Unstructured) bool {
+	uid, ok := s.options.Adopt[obj.GetName()]
+	return ok && uid == string(obj.GetUID())
+}
+
+// Do carries one action out; see rollout.Cluster.
+func (s *Session) Do(ctx context.Context, action rollout.Action) rollout.Result {
+	result := rollout.Result{Action: action}
+	live, err := s.carryOut(ctx, action)
+	switch {
+	case err == nil:
+		result.Live = live
+	case isConflict(err):
+		result.Conflict, result.Live = true, live
+	case apierrors.IsNotFound(err):
+		result.NotFound = true
+	default:
+		result.Err = err
+	}
+	return result
+}
+
+func (s *Session) carryOut(ctx context.Context, action rollout.Action) (*rollout.Live, error) {
+	if action.Verb == rollout.Write && action.Version == "" {
+		return s.create(ctx, action)
+	}
+	obj := s.latest(action.App)
+	if obj == nil {
+		return nil, apierrors.NewNotFound(applications.GroupResource(), action.App)
+	}
+	if action.Verb == rollout.Delete {
+		return nil, s.delete(ctx, action)
+	}
+	if action.Version != "" && action.Version != obj.GetResourceVersion() {
+		return s.live(obj), errMovedOn
+	}
+	switch action.Verb {
+	case rollout.Write:
+		return s.write(ctx, action, obj)
+	case rollout.DisableAutomated:
+		return s.disableAutomated(ctx, obj)
+	case rollout.Mark:
+		return s.mark(ctx, action, obj)
+	case rollout.Refresh:
+		return s.refresh(ctx, action, obj)
+	case rollout.Terminate:
+		return s.terminate(ctx, action, obj)
+	case rollout.PrepareDelete:
+		return s.prepareDelete(ctx, action, obj)
+	}
+	return nil, fmt.Errorf("unknown action %q on Application %s", action.Verb, action.App)
+}
+
+// store takes the answer of a write as the newest state.
+func (s *Session) store(obj *unstructured.Unstructured, err error) (*rollout.Live, error) {
+	if err != nil {
+		return nil, err
+	}
+	s.remember(obj)
+	return s.live(obj), nil
+}
+
+func (s *Session) live(obj *unstructured.Unstructured) *rollout.Live {
+	facts := Facts(obj)
+	return &facts
+}
