@@ -1,0 +1,447 @@
+package kubeconfig
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// pointer is for settings in tables.
+func pointer[T any](v T) *T { return &v }
+
+// env is an environment of exactly these variables.
+func env(kv ...string) LookupEnv {
+	m := map[string]string{}
+	for i := 0; i < len(kv); i += 2 {
+		m[kv[i]] = kv[i+1]
+	}
+	return func(name string) (string, bool) {
+		v, ok := m[name]
+		return v, ok
+	}
+}
+
+// notInPod keeps tests independent of where they run.
+func notInPod() (*rest.Config, error) { return nil, rest.ErrNotInCluster }
+
+// load is Load outside of a pod.
+func load(s Settings, lookup LookupEnv) (*rest.Config, error) {
+	return Load(s, Options{LookupEnv: lookup, inCluster: notInPod})
+}
+
+// mustLoad fails the test on an error.
+func mustLoad(t *testing.T, s Settings, lookup LookupEnv) *rest.Config {
+	t.Helper()
+	cfg, err := load(s, lookup)
+	if err != nil {
+		t.Fatalf("Load: %v", err)
+	}
+	return cfg
+}
+
+// write stores a file and returns its path.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// hub is a kubeconfig file with two contexts, each with its own cluster and user.
+const hub = `apiVersion: v1
+kind: Config
+current-context: dev
+contexts:
+- {name: dev, context: {cluster: dev-cluster, user: dev-user}}
+- {name: prod, context: {cluster: prod-cluster, user: prod-user}}
+clusters:
+- {name: dev-cluster, cluster: {server: "https://dev.example.com:6443", insecure-skip-tls-verify: true}}
+- {name: prod-cluster, cluster: {server: "https://prod.example.com:6443", tls-server-name: prod.internal}}
+users:
+- {name: dev-user, user: {token: dev-file-token}}
+- {name: prod-user, user: {token: prod-file-token}}
+`
+
+// pair returns a self-signed certificate and its key in PEM.
+func pair(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Unix(4102444800, 0), IsCA: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+}
+
+// everySetting lists, for each string attribute, its variable, a value, and where the value
+// must be found in the client configuration.
+func everySetting(t *testing.T) []everyCase {
+	certificate, key := pair(t)
+	kubeconfig := write(t, "config", hub)
+	https := Settings{Host: pointer("https://api.example.com"), Token: pointer("t")}
+	anonymous := Settings{Host: pointer("https://api.example.com")}
+	file := Settings{ConfigPath: &kubeconfig}
+	server := func(c *rest.Config) string { return c.Host }
+	return []everyCase{
+		{"host", "KUBE_HOST", Settings{}, func(s *Settings) **string { return &s.Host }, "https://api.example.com:6443", server, "https://api.example.com:6443"},
+		{"username", "KUBE_USER", anonymous, func(s *Settings) **string { return &s.Username }, "admin",
+			func(c *rest.Config) string { return c.Username }, "admin"},
+		{"password", "KUBE_PASSWORD", Settings{Host: anonymous.Host, Username: pointer("admin")},
+			func(s *Settings) **string { return &s.Password }, "pw", func(c *rest.Config) string { return c.Password }, "pw"},
+		{"tls_server_name", "KUBE_TLS_SERVER_NAME", https, func(s *Settings) **string { return &s.TLSServerName }, "api.internal",
+			func(c *rest.Config) string { return c.ServerName }, "api.internal"},
+		{"client_certificate", "KUBE_CLIENT_CERT_DATA", Settings{Host: anonymous.Host, ClientKey: &key},
+			func(s *Settings) **string { return &s.ClientCertificate }, certificate,
+			func(c *rest.Config) string { return string(c.CertData) }, certificate},
+		{"client_key", "KUBE_CLIENT_KEY_DATA", Settings{Host: anonymous.Host, ClientCertificate: &certificate},
+			func(s *Settings) **string { return &s.ClientKey }, key,
+			func(c *rest.Config) string { return string(c.KeyData) }, key},
+		{"cluster_ca_certificate", "KUBE_CLUSTER_CA_CERT_DATA", https,
+			func(s *Settings) **string { return &s.ClusterCACertificate }, certificate,
+			func(c *rest.Config) string { return string(c.CAData) }, certificate},
+		{"config_path", "KUBE_CONFIG_PATH", Settings{}, func(s *Settings) **string { return &s.ConfigPath }, kubeconfig,
+			server, "https://dev.example.com:6443"},
+		{"config_context", "KUBE_CTX", file, func(s *Settings) **string { return &s.ConfigContext }, "prod",
+			server, "https://prod.example.com:6443"},
+		{"config_context_auth_info", "KUBE_CTX_AUTH_INFO", file,
+			func(s *Settings) **string { return &s.ConfigContextAuthInfo }, "prod-user",
+			func(c *rest.Config) string { return c.Host + " " + c.BearerToken }, "https://dev.example.com:6443 prod-file-token"},
+		{"config_context_cluster", "KUBE_CTX_CLUSTER", file,
+			func(s *Settings) **string { return &s.ConfigContextCluster }, "prod-cluster",
+			func(c *rest.Config) string { return c.Host + " " + c.BearerToken }, "https://prod.example.com:6443 dev-file-token"},
+		{"token", "KUBE_TOKEN", anonymous, func(s *Settings) **string { return &s.Token }, "tok",
+			func(c *rest.Config) string { return c.BearerToken }, "tok"},
+		{"proxy_url", "KUBE_PROXY_URL", https, func(s *Settings) **string { return &s.ProxyURL }, "socks5://127.0.0.1:1080", proxyOf, "socks5://127.0.0.1:1080"},
+	}
+}
+
+type everyCase struct {
+	attribute, variable string
+	base                Settings
+	field               func(*Settings) **string
+	value               string
+	got                 func(*rest.Config) string
+	want                string
+}
+
+func proxyOf(c *rest.Config) string {
+	if c.Proxy == nil {
+		return ""
+	}
+	u, err := c.Proxy(nil)
+	if err != nil {
+		return err.Error()
+	}
+	return u.String()
+}
+
+func TestEveryStringAttributeReachesTheClient(t *testing.T) {
+	for _, c := range everySetting(t) {
+		t.Run(c.attribute, func(t *testing.T) {
+			s := c.base
+			*c.field(&s) = &c.value
+			if got := c.got(mustLoad(t, s, env())); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryVariableFillsItsAttribute(t *testing.T) {
+	for _, c := range everySetting(t) {
+		t.Run(c.variable, func(t *testing.T) {
+			if got := c.got(mustLoad(t, c.base, env(c.variable, c.value))); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnExplicitAttributeBeatsItsVariable(t *testing.T) {
+	for _, c := range everySetting(t) {
+		t.Run(c.attribute, func(t *testing.T) {
+			s := c.base
+			*c.field(&s) = &c.value
+			if got := c.got(mustLoad(t, s, env(c.variable, "from-environment"))); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnExplicitlyEmptyAttributeKeepsItsVariableOut(t *testing.T) {
+	for _, c := range everySetting(t) {
+		t.Run(c.attribute, func(t *testing.T) {
+			s := c.base
+			*c.field(&s) = pointer("")
+			cfg, err := load(s, env(c.variable, c.value))
+			if err == nil && c.got(cfg) == c.want {
+				t.Errorf("the value of %s was used", c.variable)
+			}
+		})
+	}
+}
+
+func TestAnEmptyVariableCountsAsAbsent(t *testing.T) {
+	_, err := load(Settings{}, env("KUBE_HOST", "", "KUBE_CONFIG_PATH", "", "KUBE_CONFIG_PATHS", "", "KUBE_INSECURE", ""))
+	if err == nil || !strings.Contains(err.Error(), "nothing names a cluster") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInsecure(t *testing.T) {
+	certificate, _ := pair(t)
+	withCA := strings.Replace(hub, "insecure-skip-tls-verify: true",
+		"certificate-authority-data: "+base64.StdEncoding.EncodeToString([]byte(certificate)), 1)
+	host := pointer("https://api.example.com")
+	for name, c := range map[string]struct {
+		settings Settings
+		variable string
+		want     bool
+	}{
+		"is off by default":                            {Settings{Host: host}, "", false},
+		"comes from the attribute":                     {Settings{Host: host, Insecure: pointer(true)}, "", true},
+		"comes from the variable":                      {Settings{Host: host}, "true", true},
+		"comes from the variable, written as 1":        {Settings{Host: host}, "1", true},
+		"false beats the variable":                     {Settings{Host: host, Insecure: pointer(false)}, "true", false},
+		"comes from the file":                          {Settings{ConfigPath: pointer(write(t, "c", hub))}, "", true},
+		"false beats the file":                         {Settings{ConfigPath: pointer(write(t, "c", hub)), Insecure: pointer(false)}, "", false},
+		"true beats a CA in the file":                  {Settings{ConfigPath: pointer(write(t, "c", withCA)), Insecure: pointer(true)}, "", true},
+		"an explicit CA beats insecure in the file":    {Settings{ConfigPath: pointer(write(t, "c", hub)), ClusterCACertificate: &certificate}, "", false},
+		"an explicit CA silences the variable as well": {Settings{Host: host, ClusterCACertificate: &certificate}, "true", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := mustLoad(t, c.settings, env("KUBE_INSECURE", c.variable))
+			if cfg.Insecure != c.want {
+				t.Errorf("Insecure = %v, want %v", cfg.Insecure, c.want)
+			}
+			if _, err := rest.TLSConfigFor(cfg); err != nil {
+				t.Errorf("client-go refuses the configuration: %v", err)
+			}
+		})
+	}
+}
+
+func TestHostIsCompletedToAnAddress(t *testing.T) {
+	certificate, _ := pair(t)
+	for name, c := range map[string]struct {
+		settings Settings
+		want     string
+	}{
+		"a URL stays":                              {Settings{Host: pointer("https://h:6443")}, "https://h:6443"},
+		"a path stays":                             {Settings{Host: pointer("https://h/k8s/clusters/c1")}, "https://h/k8s/clusters/c1"},
+		"no scheme, nothing secret: http":          {Settings{Host: pointer("localhost:8001")}, "http://localhost:8001"},
+		"no scheme, with a token: https":           {Settings{Host: pointer("h:6443"), Token: pointer("t")}, "https://h:6443"},
+		"no scheme, with a CA: https":              {Settings{Host: pointer("h:6443"), ClusterCACertificate: &certificate}, "https://h:6443"},
+		"no scheme, insecure: https":               {Settings{Host: pointer("10.0.0.1"), Insecure: pointer(true)}, "https://10.0.0.1"},
+		"it replaces the server of the file":       {Settings{Host: pointer("https://h"), ConfigPath: pointer(write(t, "c", hub))}, "https://h"},
+		"it needs no current-context in the file ": {Settings{Host: pointer("https://h"), ConfigPath: pointer(write(t, "c", strings.Replace(hub, "current-context: dev", "", 1)))}, "https://h"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := mustLoad(t, c.settings, env()).Host; got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheEnvironmentDoesNotRedirectAnExplicitCluster(t *testing.T) {
+	explicit, other := write(t, "explicit", hub), write(t, "other", strings.ReplaceAll(hub, "example.com", "elsewhere.example"))
+	for name, c := range map[string]struct {
+		settings Settings
+		env      LookupEnv
+		want     string
+	}{
+		"config_path against KUBE_CONFIG_PATHS":  {Settings{ConfigPath: &explicit}, env("KUBE_CONFIG_PATHS", other), "https://dev.example.com:6443"},
+		"config_paths against KUBE_CONFIG_PATH":  {Settings{ConfigPaths: []string{explicit}}, env("KUBE_CONFIG_PATH", other), "https://dev.example.com:6443"},
+		"config_paths against KUBE_CONFIG_PATHS": {Settings{ConfigPaths: []string{explicit}}, env("KUBE_CONFIG_PATHS", other), "https://dev.example.com:6443"},
+		"config_path against KUBE_HOST":          {Settings{ConfigPath: &explicit}, env("KUBE_HOST", "https://elsewhere"), "https://dev.example.com:6443"},
+		"host against KUBE_CONFIG_PATH":          {Settings{Host: pointer("https://h")}, env("KUBE_CONFIG_PATH", other), "https://h"},
+		"host against KUBE_CONFIG_PATHS":         {Settings{Host: pointer("https://h")}, env("KUBE_CONFIG_PATHS", other), "https://h"},
+		"host ignores a context of a file":       {Settings{Host: pointer("https://h")}, env("KUBE_CTX", "prod"), "https://h"},
+		"KUBE_HOST over KUBE_CONFIG_PATH":        {Settings{}, env("KUBE_HOST", "https://h", "KUBE_CONFIG_PATH", other), "https://h"},
+		"KUBE_CONFIG_PATHS over KUBE_CONFIG_PATH": {Settings{}, env("KUBE_CONFIG_PATHS", explicit, "KUBE_CONFIG_PATH", other),
+			"https://dev.example.com:6443"},
+		"a context from the environment is used": {Settings{ConfigPath: &explicit}, env("KUBE_CTX", "prod"), "https://prod.example.com:6443"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := mustLoad(t, c.settings, c.env)
+			if cfg.Host != c.want {
+				t.Errorf("got %q, want %q", cfg.Host, c.want)
+			}
+			if set(c.settings.Host) && cfg.BearerToken != "" {
+				t.Errorf("the token of another cluster's file would be sent to %s", cfg.Host)
+			}
+		})
+	}
+}
+
+func TestACredentialReplacesThoseOfTheFile(t *testing.T) {
+	certificate, key := pair(t)
+	b64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	withCertificate := write(t, "config", strings.Replace(hub, "token: dev-file-token",
+		"as: someone, client-certificate-data: "+b64(certificate)+", client-key-data: "+b64(key), 1))
+
+	cfg := mustLoad(t, Settings{ConfigPath: &withCertificate, Token: pointer("explicit")}, env())
+	if cfg.BearerToken != "explicit" || len(cfg.CertData) > 0 || len(cfg.KeyData) > 0 {
+		t.Errorf("token %q, %d bytes of certificate; want only the token", cfg.BearerToken, len(cfg.CertData))
+	}
+	if cfg.Impersonate.UserName != "someone" {
+		t.Errorf("impersonation of the file is lost: %+v", cfg.Impersonate)
+	}
+	cfg = mustLoad(t, Settings{ConfigPath: pointer(write(t, "config", hub)), Exec: &Exec{APIVersion: "client.authentication.k8s.io/v1", Command: "c"}}, env())
+	if cfg.BearerToken != "" || cfg.ExecProvider == nil {
+		t.Errorf("token %q, exec %v; want only exec", cfg.BearerToken, cfg.ExecProvider)
+	}
+}
+
+func TestAlternativeCredentialsOfTheEnvironmentAreSilenced(t *testing.T) {
+	host := pointer("https://h")
+	everything := env("KUBE_TOKEN", "env-token", "KUBE_USER", "env-user", "KUBE_PASSWORD", "env-password")
+	for name, c := range map[string]struct {
+		settings        Settings
+		token, username string
+	}{
+		"by a token":    {Settings{Host: host, Token: pointer("mine")}, "mine", ""},
+		"by a username": {Settings{Host: host, Username: pointer("mine")}, "", "mine"},
+		"by exec":       {Settings{Host: host, Exec: &Exec{APIVersion: "client.authentication.k8s.io/v1", Command: "c"}}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := mustLoad(t, c.settings, everything)
+			if cfg.BearerToken != c.token || cfg.Username != c.username {
+				t.Errorf("token %q, username %q; want %q, %q", cfg.BearerToken, cfg.Username, c.token, c.username)
+			}
+		})
+	}
+}
+
+func TestConfigPathsAreMergedAndTheFirstWins(t *testing.T) {
+	first := write(t, "first", `{apiVersion: v1, kind: Config, current-context: prod,
+  clusters: [{name: prod-cluster, cluster: {server: "https://first.example.com"}}]}`)
+	second := write(t, "second", hub)
+	for name, c := range map[string]struct {
+		settings Settings
+		env      LookupEnv
+	}{
+		"from the attribute": {Settings{ConfigPaths: []string{first, second}}, env()},
+		"from the variable":  {Settings{}, env("KUBE_CONFIG_PATHS", first+string(os.PathListSeparator)+second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := mustLoad(t, c.settings, c.env)
+			if cfg.Host != "https://first.example.com" || cfg.BearerToken != "prod-file-token" {
+				t.Errorf("got %s with token %q", cfg.Host, cfg.BearerToken)
+			}
+		})
+	}
+}
+
+func TestHomeDirectoryIsExpanded(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	if err := os.WriteFile(filepath.Join(home, "hub.yaml"), []byte(hub), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]Settings{
+		"in config_path":  {ConfigPath: pointer("~/hub.yaml")},
+		"in config_paths": {ConfigPaths: []string{"~/hub.yaml"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := mustLoad(t, s, env()).Host; got != "https://dev.example.com:6443" {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestExecIsHandedToTheClient(t *testing.T) {
+	cfg := mustLoad(t, Settings{
+		Host: pointer("h:6443"),
+		Exec: &Exec{
+			APIVersion: "client.authentication.k8s.io/v1",
+			Command:    "aws",
+			Args:       []string{"eks", "get-token"},
+			Env:        map[string]string{"B": "2", "A": "1"},
+		},
+	}, env())
+	e := cfg.ExecProvider
+	if e == nil || e.Command != "aws" || strings.Join(e.Args, " ") != "eks get-token" || e.APIVersion != "client.authentication.k8s.io/v1" {
+		t.Fatalf("got %v", e)
+	}
+	if len(e.Env) != 2 || e.Env[0].Name != "A" || e.Env[0].Value != "1" || e.Env[1].Name != "B" {
+		t.Errorf("environment %d entries, want A then B", len(e.Env))
+	}
+	if e.InteractiveMode != "IfAvailable" {
+		t.Errorf("interactive mode %q, want IfAvailable", e.InteractiveMode)
+	}
+	if cfg.Host != "https://h:6443" {
+		t.Errorf("host %q: a credential needs https", cfg.Host)
+	}
+}
+
+func TestThePodIsUsedOnlyWhenNothingNamesACluster(t *testing.T) {
+	pod := func() (*rest.Config, error) {
+		return &rest.Config{
+			Host:            "https://10.96.0.1:443",
+			BearerTokenFile: write(t, "token", "pod-token"),
+			TLSClientConfig: rest.TLSClientConfig{CAFile: write(t, "ca.crt", "-")},
+		}, nil
+	}
+	cfg, err := Load(Settings{}, Options{LookupEnv: env(), inCluster: pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Host != "https://10.96.0.1:443" || cfg.BearerToken != "pod-token" || cfg.BearerTokenFile == "" {
+		t.Errorf("host %q, token %q, token file %q", cfg.Host, cfg.BearerToken, cfg.BearerTokenFile)
+	}
+
+	cfg, err = Load(Settings{Token: pointer("mine")}, Options{LookupEnv: env(), inCluster: pod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.BearerToken != "mine" || cfg.BearerTokenFile != "" {
+		t.Errorf("token %q, token file %q: the pod's token file must not win", cfg.BearerToken, cfg.BearerTokenFile)
+	}
+
+	// A kubeconfig file without a context must not fall back to the pod's cluster.
+	empty := write(t, "config", "apiVersion: v1\nkind: Config\n")
+	if _, err := Load(Settings{ConfigPath: &empty}, Options{LookupEnv: env(), inCluster: pod}); err == nil {
+		t.Error("an empty kubeconfig file silently became the pod's cluster")
+	}
+	broken := func() (*rest.Config, error) { return nil, errors.New("open token: permission denied") }
+	if _, err := Load(Settings{}, Options{LookupEnv: env(), inCluster: broken}); err == nil || !strings.Contains(err.Error(), "permission denied") {
+		t.Errorf("got %v, want the reason why the service account is unusable", err)
+	}
+}
+
+func TestRateLimitAndUserAgentAreTheCallers(t *testing.T) {
+	cfg, err := Load(Settings{Host: pointer("https://h")}, Options{QPS: 7, Burst: 9, UserAgent: "me/1", LookupEnv: env(), inCluster: notInPod})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.QPS != 7 || cfg.Burst != 9 || cfg.UserAgent != "me/1" {
+		t.Errorf("QPS %v, burst %v, user agent %q", cfg.QPS, cfg.Burst, cfg.UserAgent)
+	}
+}
