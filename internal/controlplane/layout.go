@@ -126,7 +126,7 @@ func (l *layout) controllerManagerComponent() component {
 		name: ControllerManager, path: l.binaries.Path("kube-controller-manager"), env: l.environment(), readyTimeout: 60 * time.Second,
 		args: []string{
 			"--kubeconfig=" + l.kubeconfig,
-			"--authentication-kubeconfig=" + l.kubeconfig, "--authorization-kubeconfig=" + l.kubeconfig,
+			"--authorization-kubeconfig=" + l.kubeconfig, "--authentication-skip-lookup",
 			"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(l.controllerManager),
 			"--cert-dir=" + filepath.Join(l.dir, "controller-manager"),
 			"--leader-elect=false",
