@@ -1,8 +1,15 @@
 package argocd
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -18,14 +25,185 @@ type Problem struct {
 	Warning bool
 }
 
-// Preflight checks what is about to be written, before the first write. existing are the live
-// Applications by name, as List gives them; names that are absent are to be created.
+// Summaries of problems.
+const (
+	SummaryRefused      = "Application refused by the API server"
+	SummaryNotPermitted = "Application not permitted by its AppProject"
+	SummaryNoProject    = "AppProject missing"
+	SummaryDestination  = "Unknown destination cluster"
+	SummaryNotChecked   = "Application not checked"
+)
+
+// Preflight checks what is about to be written, before the first write: the API server takes each
+// Application (a dry run with strict validation), and Argo CD's own rules, which the API server
+// does not know. existing are the live Applications by name, as List gives them; those that are
+// absent are to be created.
+//
+// The problems are sorted. The error is for requests that failed for other reasons.
 func (c *Client) Preflight(ctx context.Context, owner Owner, objects []map[string]any, existing map[string]*unstructured.Unstructured) ([]Problem, error) {
-	return nil, nil
+	if len(objects) == 0 {
+		return nil, nil
+	}
+	rules, problems, err := c.rules(ctx, objects)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		problems = append(problems, rules.check(owner, c.namespace, object)...)
+	}
+	refused := make([]*Problem, len(objects))
+	err = parallel(len(objects), func(i int) (err error) {
+		refused[i], err = c.dryRun(ctx, owner, objects[i], existing[nameOf(objects[i])])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range refused {
+		if p != nil {
+			problems = append(problems, *p)
+		}
+	}
+	slices.SortStableFunc(problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.App, b.App), cmp.Compare(a.Summary, b.Summary), cmp.Compare(a.Detail, b.Detail))
+	})
+	return problems, nil
 }
 
-// KnownDestinations tells which Applications have a destination cluster that Argo CD does not
-// know: name -> the cluster, for messages. ErrForbidden means that cluster Secrets are unreadable.
-func (c *Client) KnownDestinations(ctx context.Context, apps []*unstructured.Unstructured) (unknown map[string]string, err error) {
-	return nil, nil
+func nameOf(object map[string]any) string { return text(object, "metadata", "name") }
+
+// dryRun asks the API server what it would say to one Application.
+func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any, old *unstructured.Unstructured) (*Problem, error) {
+	name := nameOf(object)
+	obj := buildApplication(owner, name, object, old, "", 0)
+	err := c.dryWrite(ctx, owner, obj, old != nil)
+	if old == nil && apierrors.IsAlreadyExists(err) {
+		// One to adopt, or one that appeared since the caller has looked.
+		current, getErr := c.apps(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if getErr != nil {
+			return nil, &RequestError{Verb: "get", Resource: applications.GroupResource().String(), Namespace: owner.Namespace, Name: name, Err: getErr}
+		}
+		err = c.dryWrite(ctx, owner, buildApplication(owner, name, object, current, "", 0), true)
+	}
+	switch {
+	case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		// Changed or gone since it was read: the write itself decides on the newer state.
+		return nil, nil
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
+		return &Problem{App: name, Summary: SummaryRefused, Detail: fmt.Sprintf(
+			"A dry run of Application %s/%s was refused: %s", owner.Namespace, name, cause(err))}, nil
+	}
+	return nil, err
+}
+
+// dryWrite creates or replaces an Application without storing it. A field that Argo CD's CRD does
+// not know is an error.
+func (c *Client) dryWrite(ctx context.Context, owner Owner, obj *unstructured.Unstructured, exists bool) error {
+	dry := []string{metav1.DryRunAll}
+	if exists {
+		return c.request(ctx, appRequest("update", owner.Namespace, obj.GetName()), func() error {
+			_, err := c.apps(owner.Namespace).Update(ctx, obj, metav1.UpdateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
+			return err
+		})
+	}
+	return c.request(ctx, appRequest("create", owner.Namespace, obj.GetName()), func() error {
+		_, err := c.apps(owner.Namespace).Create(ctx, obj, metav1.CreateOptions{DryRun: dry, FieldValidation: metav1.FieldValidationStrict})
+		return err
+	})
+}
+
+// cause is the API server's own error.
+func cause(err error) error {
+	var request *RequestError
+	if errors.As(err, &request) {
+		return request.Err
+	}
+	return err
+}
+
+// rules are what Argo CD checks before it compares an Application.
+type rules struct {
+	projects map[string]project
+	missing  map[string]bool
+	clusters destinations
+	// clustersUnknown: cluster Secrets are unreadable.
+	clustersUnknown bool
+	// uncertain: a refusal may be wrong, because something that permits more is unreadable.
+	uncertain bool
+}
+
+// rules reads the AppProjects of the Applications, and the clusters. What may not be read is
+// not checked, with a warning.
+func (c *Client) rules(ctx context.Context, objects []map[string]any) (rules, []Problem, error) {
+	r := rules{projects: map[string]project{}, missing: map[string]bool{}}
+	var warnings []Problem
+	notChecked := func(what string, err error) {
+		warnings = append(warnings, Problem{Summary: SummaryNotChecked, Warning: true,
+			Detail: fmt.Sprintf("%s: %s", what, err)})
+	}
+	globals, err := c.globalProjects(ctx)
+	switch {
+	case errors.Is(err, ErrForbidden):
+		r.uncertain = true
+	case err != nil:
+		return r, nil, err
+	}
+	r.clusters, err = c.destinations(ctx)
+	switch {
+	case errors.Is(err, ErrForbidden):
+		r.clustersUnknown = true
+		notChecked("Whether Argo CD knows the destination clusters cannot be checked, because their Secrets may not be read", err)
+	case err != nil:
+		return r, nil, err
+	}
+	names := map[string]bool{}
+	for _, object := range objects {
+		names[projectName(dict(object, "spec"))] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		found, err := c.project(ctx, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			r.missing[name] = true
+		case errors.Is(err, ErrForbidden):
+			notChecked(fmt.Sprintf("Whether AppProject %q permits the Applications cannot be checked", name), err)
+		case err != nil:
+			return r, nil, err
+		default:
+			r.projects[name] = globals.apply(found)
+		}
+	}
+	return r, warnings, nil
+}
+
+func (r rules) check(owner Owner, controlNamespace string, object map[string]any) []Problem {
+	spec, name := dict(object, "spec"), nameOf(object)
+	var out []Problem
+	report := func(summary, detail string, warning bool) {
+		out = append(out, Problem{App: name, Summary: summary, Warning: warning,
+			Detail: fmt.Sprintf("Application %s/%s: %s.", owner.Namespace, name, detail)})
+	}
+	p := projectName(spec)
+	if r.missing[p] {
+		report(SummaryNoProject, fmt.Sprintf("there is no AppProject %q in namespace %s", p, controlNamespace), false)
+	}
+	permissions, checked := r.projects[p]
+	if checked {
+		for _, reason := range permissions.check(spec, owner.Namespace, controlNamespace) {
+			report(SummaryNotPermitted, reason, r.uncertain)
+		}
+	}
+	if r.clustersUnknown {
+		return out
+	}
+	destination := dict(spec, "destination")
+	c, err := r.clusters.find(destination)
+	switch {
+	case err != nil:
+		report(SummaryDestination, err.Error(), false)
+	case checked && !permissions.permitsDestination(c, text(destination, "namespace")):
+		report(SummaryNotPermitted, fmt.Sprintf("namespace %q of cluster %s is not permitted in AppProject %q: add it to spec.destinations",
+			text(destination, "namespace"), cmp.Or(text(destination, "name"), c.Server), p), r.uncertain)
+	}
+	return out
 }

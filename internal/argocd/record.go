@@ -1,9 +1,6 @@
 package argocd
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // State of a set, as its record says.
 type State string
@@ -17,7 +14,19 @@ const (
 	StateReleased State = "released"
 )
 
-// Record is what is stored of a set beside its Applications.
+// Record is what is stored of a set beside its Applications, in the same namespace: it serves
+// adoption, import, history and rollback, and survives a killed process.
+//
+// It is a stored format, version 1: a ConfigMap "argocdprogressive-<Owner.Hash>", the head, with
+//
+//	labels      argocdprogressive.io/set: <Owner.Hash>, argocdprogressive.io/record: head
+//	data        version: "1", owner: "namespace/name", token, state,
+//	            digest: SHA-256 of the payload (hex), parts: how many further ConfigMaps follow ("0")
+//	binaryData  payload: the first 900 KiB of Payload as gzip'd JSON
+//
+// and, above 900 KiB, parts "argocdprogressive-<Owner.Hash>-<first 8 of digest>-<n>" (n from 1) with
+// label argocdprogressive.io/record: part and the next 900 KiB each. Parts are written before the
+// head and named after what they hold, so a head always finds its own.
 type Record struct {
 	// Token identifies the Create that made the set.
 	Token string
@@ -26,6 +35,8 @@ type Record struct {
 
 	// version is the resourceVersion that it was read at; empty for a new one.
 	version string
+	// parts is how many parts the stored one has.
+	parts int
 }
 
 // Payload is the part of a record that is stored compressed.
@@ -68,12 +79,3 @@ type Outcome struct {
 	Step    string `json:"step"`
 	Outcome string `json:"outcome"`
 }
-
-// LoadRecord reads the record of a set; nil when there is none.
-func (c *Client) LoadRecord(ctx context.Context, owner Owner) (*Record, error) { return nil, nil }
-
-// SaveRecord writes the record. ErrConflict means that somebody has changed it since it was read.
-func (c *Client) SaveRecord(ctx context.Context, owner Owner, r *Record) error { return nil }
-
-// DeleteRecord deletes the record; none is fine.
-func (c *Client) DeleteRecord(ctx context.Context, owner Owner) error { return nil }

@@ -1,0 +1,160 @@
+package argocd
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+)
+
+// recordReads is how often a record is read again when it is replaced while being read.
+const recordReads = 3
+
+// LoadRecord reads the record of a set; nil when there is none. A record that a newer provider
+// has written is ErrTooNew.
+func (c *Client) LoadRecord(ctx context.Context, owner Owner) (*Record, error) {
+	var err error
+	for range recordReads {
+		var r *Record
+		r, err = c.loadRecord(ctx, owner)
+		if !errors.Is(err, errPartGone) {
+			return r, err
+		}
+	}
+	return nil, damaged(owner, err)
+}
+
+var errPartGone = errors.New("a part of it is missing")
+
+func (c *Client) loadRecord(ctx context.Context, owner Owner) (*Record, error) {
+	head, err := c.configMap(ctx, owner, recordName(owner))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	header, err := decodeHead(owner, head)
+	if err != nil {
+		return nil, err
+	}
+	packed, err := chunkOf(head)
+	if err != nil {
+		return nil, damaged(owner, err)
+	}
+	for n := 1; n <= header.parts; n++ {
+		part, err := c.configMap(ctx, owner, recordPartName(owner, header.digest, n))
+		if apierrors.IsNotFound(err) {
+			return nil, errPartGone
+		}
+		if err != nil {
+			return nil, err
+		}
+		chunk, err := chunkOf(part)
+		if err != nil {
+			return nil, damaged(owner, err)
+		}
+		packed = append(packed, chunk...)
+	}
+	if header.record.Payload, err = unpack(packed, header.digest); err != nil {
+		return nil, damaged(owner, err)
+	}
+	return header.record, nil
+}
+
+// SaveRecord writes the record: a new one when r was not loaded. ErrConflict means that somebody
+// has written it since r was loaded or saved. Of the rollouts, the last KeptRollouts are stored.
+func (c *Client) SaveRecord(ctx context.Context, owner Owner, r *Record) error {
+	head, parts, err := encodeRecord(owner, r)
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		// A part is named after its content, so one that exists is this one.
+		if _, err := c.writeConfigMap(ctx, owner, part); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	saved, err := c.writeConfigMap(ctx, owner, head)
+	if err != nil {
+		return err
+	}
+	had := r.parts
+	r.version, r.parts = saved.GetResourceVersion(), len(parts)
+	if had+len(parts) == 0 {
+		return nil
+	}
+	keep := map[string]bool{}
+	for _, part := range parts {
+		keep[part.GetName()] = true
+	}
+	return c.deleteRecordMaps(ctx, owner, recordPart, keep)
+}
+
+// DeleteRecord deletes the record with all its parts; that there is none is fine.
+func (c *Client) DeleteRecord(ctx context.Context, owner Owner) error {
+	if err := c.deleteRecordMaps(ctx, owner, recordHead, nil); err != nil {
+		return err
+	}
+	return c.deleteRecordMaps(ctx, owner, recordPart, nil)
+}
+
+func (c *Client) maps(owner Owner) dynamic.ResourceInterface {
+	return c.dynamic.Resource(configMaps).Namespace(owner.Namespace)
+}
+
+func mapRequest(verb string, owner Owner, name string) RequestError {
+	return RequestError{Verb: verb, Resource: "configmaps", Namespace: owner.Namespace, Name: name}
+}
+
+func (c *Client) configMap(ctx context.Context, owner Owner, name string) (cm *unstructured.Unstructured, err error) {
+	err = c.request(ctx, mapRequest("get", owner, name), func() (err error) {
+		cm, err = c.maps(owner).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
+	return cm, err
+}
+
+// writeConfigMap replaces the ConfigMap that has the same resourceVersion, or creates one.
+func (c *Client) writeConfigMap(ctx context.Context, owner Owner, cm *unstructured.Unstructured) (saved *unstructured.Unstructured, err error) {
+	if cm.GetResourceVersion() == "" {
+		err = c.request(ctx, mapRequest("create", owner, cm.GetName()), func() (err error) {
+			saved, err = c.maps(owner).Create(ctx, cm, metav1.CreateOptions{})
+			return err
+		})
+		return saved, err
+	}
+	err = c.request(ctx, mapRequest("update", owner, cm.GetName()), func() (err error) {
+		saved, err = c.maps(owner).Update(ctx, cm, metav1.UpdateOptions{})
+		return err
+	})
+	return saved, err
+}
+
+// deleteRecordMaps deletes the heads or parts of a record, except those to keep.
+func (c *Client) deleteRecordMaps(ctx context.Context, owner Owner, kind string, keep map[string]bool) error {
+	var found *metav1.PartialObjectMetadataList
+	selector := SetLabel + "=" + owner.Hash() + "," + recordLabel + "=" + kind
+	err := c.request(ctx, mapRequest("list", owner, ""), func() (err error) {
+		found, err = c.metadata.Resource(configMaps).Namespace(owner.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, cm := range found.Items {
+		if keep[cm.Name] {
+			continue
+		}
+		err := c.request(ctx, mapRequest("delete", owner, cm.Name), func() error {
+			return c.maps(owner).Delete(ctx, cm.Name, metav1.DeleteOptions{})
+		})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
