@@ -37,13 +37,16 @@ type Application struct {
 // application renders one Application and checks it.
 func (r *renderer) application(p paramSet) Application {
 	r.params = p
-	template, _ := r.value(templateShape, Path{"spec", "template"}, r.set.Template).(map[string]any)
+	template, _ := r.value(templateShape, r.set.Template).(map[string]any)
 	app := Application{Origin: p.at.String()}
 	metadata := r.metadata(&app, template["metadata"])
 	spec := template["spec"]
-	if m, ok := spec.(map[string]any); ok {
+	switch m := spec.(type) {
+	case map[string]any:
 		r.finishSpec(&app, m)
 		app.Sources = SourcesOf(m)
+	case unknown:
+		app.Sources = []Source{{Unknown: true}}
 	}
 	app.Object = map[string]any{
 		"apiVersion": APIVersion,

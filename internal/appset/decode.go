@@ -3,6 +3,8 @@ package appset
 import (
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Set is a decoded, valid ApplicationSet. It is read only.
@@ -36,11 +38,11 @@ const notYet = "this version of the provider does not support it. Remove the fie
 
 var setShape = object(fields{
 	"generators":        free(),
-	"goTemplate":        boolean(),
+	"goTemplate":        boolean().noTemplate(),
 	"goTemplateOptions": list(text()),
 	"strategy":          strategyShape,
 	"syncPolicy": object(fields{
-		"preserveResourcesOnDeletion": boolean(),
+		"preserveResourcesOnDeletion": boolean().noTemplate(),
 	}).refusing(map[string]string{"applicationsSync": notYet}),
 	"template": templateShape,
 }).refusing(map[string]string{
@@ -54,16 +56,20 @@ var setShape = object(fields{
 // known at plan time and returns the model. The tree is in CRD spelling
 // (camelCase); inside generators snake_case is accepted too, where the keys are
 // structure and not user data. An Unknown may stand anywhere; what depends on
-// it is not checked. The Set is usable only when there are no errors.
+// it is not checked, and an empty name or namespace is one not known yet. The Set
+// is usable only when there are no errors.
 func Decode(name, namespace string, spec map[string]any) (*Set, Issues) {
 	var issues Issues
+	if problems := validation.IsDNS1123Subdomain(name); name != "" && len(problems) > 0 {
+		issues.errorf(Path{"metadata", "name"}, SummaryInvalidName, fmt.Sprintf("%q cannot be the name of an ApplicationSet: %s.", name, strings.Join(problems, "; ")))
+	}
 	at := Path{"spec"}
 	checked, _ := setShape.check(at, spec, &issues).(map[string]any)
 	set := &Set{Name: name, Namespace: namespace}
 	set.decodeOptions(checked, at, &issues)
 	set.decodeSyncPolicy(checked["syncPolicy"])
 	set.Strategy = decodeStrategy(checked["strategy"], at.With("strategy"), &issues)
-	set.decodeGenerators(spec["generators"], at.With("generators"), &issues)
+	set.decodeGenerators(checked["generators"], at.With("generators"), &issues)
 	set.decodeTemplate(checked["template"], at.With("template"), &issues)
 	return set, issues.sorted()
 }
@@ -72,9 +78,6 @@ func (s *Set) decodeOptions(spec map[string]any, at Path, issues *Issues) {
 	s.GoTemplate, _ = spec["goTemplate"].(bool)
 	if IsUnknown(spec["goTemplate"]) || ContainsUnknown(spec["goTemplateOptions"]) {
 		s.unknown = true
-	}
-	if text, ok := spec["goTemplate"].(string); ok {
-		issues.errorf(at.With("goTemplate"), SummaryWrongType, fmt.Sprintf("goTemplate must be true or false, but is %s: it says how templates are read, and cannot be one.", quoteShort(text)))
 	}
 	options, _ := spec["goTemplateOptions"].([]any)
 	for i, option := range options {

@@ -3,7 +3,8 @@ package appset
 // The fields of an Application as in pkg/apis/application/v1alpha1/types.go of
 // Argo CD 3.6.1. withZero marks pointers (and plugin parameters, which have a
 // marshaller of their own) whose zero value is not the same as absent; every
-// other field is omitempty there, or means the same when it is empty.
+// other field is omitempty there, or means the same when it is empty. The tests
+// compare these tables with the CRD.
 
 var templateShape = object(fields{
 	"metadata": object(fields{
@@ -29,7 +30,7 @@ var specShape = object(fields{
 	"sourceHydrator": "the source hydrator writes to a branch in its own time, and an Application that waits for it cannot be proven done yet.",
 })
 
-var nameValueShape = object(fields{"name": text(), "value": text()})
+var nameValueShape = object(fields{"name": text(), "value": text()}).requires("name", "value")
 
 var sourceShape = object(fields{
 	"repoURL":        text(),
@@ -43,7 +44,7 @@ var sourceShape = object(fields{
 	"kustomize":      kustomizeShape,
 	"directory":      directoryShape,
 	"plugin":         pluginShape,
-})
+}).requires("repoURL")
 
 var helmShape = object(fields{
 	"valueFiles":              list(text()),
@@ -78,7 +79,7 @@ var kustomizeShape = object(fields{
 	"namespace":                 text(),
 	"kubeVersion":               text(),
 	"apiVersions":               list(text()),
-	"replicas":                  list(object(fields{"name": text(), "count": intOrText()})),
+	"replicas":                  list(object(fields{"name": text(), "count": intOrText()}).requires("name", "count")),
 	"components":                list(text()),
 	"ignoreMissingComponents":   boolean(),
 	"patches": list(object(fields{
@@ -92,7 +93,7 @@ var kustomizeShape = object(fields{
 	})),
 })
 
-var jsonnetVarShape = object(fields{"name": text(), "value": text(), "code": boolean()})
+var jsonnetVarShape = object(fields{"name": text(), "value": text(), "code": boolean()}).requires("name", "value")
 
 var directoryShape = object(fields{
 	"recurse":                boolean(),
@@ -148,4 +149,4 @@ var ignoreDifferenceShape = object(fields{
 	"jsonPointers":          list(text()),
 	"jqPathExpressions":     list(text()),
 	"managedFieldsManagers": list(text()),
-})
+}).requires("kind")

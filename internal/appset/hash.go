@@ -4,8 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"hash"
-	"io"
+	"strconv"
 )
 
 // Hash identifies what is deployed by an Application: 8 hex digits over its
@@ -26,9 +25,8 @@ func Hash(object map[string]any, managedLabels, managedAnnotations []string) str
 	if IsUnknown(object["spec"]) || ContainsUnknown(tree) {
 		return ""
 	}
-	sum := sha256.New()
-	writeCanonical(sum, tree)
-	return hex.EncodeToString(sum.Sum(nil)[:4])
+	sum := sha256.Sum256(appendCanonical(nil, tree))
+	return hex.EncodeToString(sum[:4])
 }
 
 // HashRendered is Hash with all labels and annotations of a rendered object managed.
@@ -56,34 +54,48 @@ func pick(v any, keys []string) any {
 	return out
 }
 
-// writeCanonical writes JSON with sorted keys and one spelling of every number.
-func writeCanonical(w hash.Hash, v any) {
+// appendCanonical appends JSON with sorted keys and one spelling of every number.
+func appendCanonical(out []byte, v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
-		io.WriteString(w, "{")
+		out = append(out, '{')
 		for i, key := range sortedKeys(v) {
 			if i > 0 {
-				io.WriteString(w, ",")
+				out = append(out, ',')
 			}
-			writeCanonical(w, key)
-			io.WriteString(w, ":")
-			writeCanonical(w, v[key])
+			out = append(appendText(out, key), ':')
+			out = appendCanonical(out, v[key])
 		}
-		io.WriteString(w, "}")
+		return append(out, '}')
 	case []any:
-		io.WriteString(w, "[")
+		out = append(out, '[')
 		for i, e := range v {
 			if i > 0 {
-				io.WriteString(w, ",")
+				out = append(out, ',')
 			}
-			writeCanonical(w, e)
+			out = appendCanonical(out, e)
 		}
-		io.WriteString(w, "]")
-	case float64, int64, int:
-		io.WriteString(w, numberText(v))
-	default:
-		// nil, bool and string: encoding/json cannot fail on them.
-		data, _ := json.Marshal(v)
-		w.Write(data)
+		return append(out, ']')
+	case string:
+		return appendText(out, v)
+	case bool:
+		return strconv.AppendBool(out, v)
+	case nil:
+		return append(out, "null"...)
 	}
+	return append(out, numberText(v)...)
+}
+
+// appendText appends a JSON string; plain ASCII, which is nearly everything,
+// needs no escaping.
+func appendText(out []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			data, _ := json.Marshal(s) // cannot fail on a string
+			return append(out, data...)
+		}
+	}
+	out = append(out, '"')
+	out = append(out, s...)
+	return append(out, '"')
 }

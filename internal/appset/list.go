@@ -71,7 +71,7 @@ func (s *Set) elementParams(element any, at Path, issues *Issues) (any, bool) {
 	if IsUnknown(element) {
 		return element, true
 	}
-	tree, ok := checkFree(at, element, issues).(map[string]any)
+	tree, ok := element.(map[string]any)
 	if !ok {
 		issues.errorf(at, SummaryInvalidElement, fmt.Sprintf("%s must be an object, but is %s.", at, describe(element)))
 		return nil, false

@@ -3,6 +3,7 @@ package appset
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -49,8 +50,29 @@ type renderer struct {
 	tags     map[string]tagText
 	issues   Issues
 
-	// The element at hand.
+	// The element at hand, and the place in the template.
 	params paramSet
+	place  []placePart
+}
+
+// placePart is a key, or an index when key is "" and isIndex.
+type placePart struct {
+	key     string
+	index   int
+	isIndex bool
+}
+
+// path is the place in the template as a Path, made only for messages.
+func (r *renderer) path() Path {
+	out := templatePath.With()
+	for _, part := range r.place {
+		if part.isIndex {
+			out = append(out, part.index)
+		} else {
+			out = append(out, part.key)
+		}
+	}
+	return out
 }
 
 // errorf reports an error of the element at hand.
@@ -58,23 +80,46 @@ func (r *renderer) errorf(path Path, summary, format string, args ...any) {
 	r.issues.errorf(path, summary, "In "+r.params.at.String()+": "+fmt.Sprintf(format, args...))
 }
 
+// failf reports an error at the place at hand. The format starts with what was
+// rendered: the template and its field come first.
+func (r *renderer) failf(summary, text, format string, args ...any) {
+	path := r.path()
+	r.errorf(path, summary, "the template %s of %s %s", quoteShort(text), path, fmt.Sprintf(format, args...))
+}
+
+// inside renders v one key further down.
+func (r *renderer) inside(s *shape, key string, v any) any {
+	r.place = append(r.place, placePart{key: key})
+	out := r.value(s, v)
+	r.place = r.place[:len(r.place)-1]
+	return out
+}
+
+// at renders v at an index of a list.
+func (r *renderer) at(s *shape, i int, v any) any {
+	r.place = append(r.place, placePart{index: i, isIndex: true})
+	out := r.value(s, v)
+	r.place = r.place[:len(r.place)-1]
+	return out
+}
+
 // value renders a tree that has the shape; the result has no null and no
 // template in it. Parts that depend on an Unknown are Unknown.
-func (r *renderer) value(s *shape, path Path, v any) any {
+func (r *renderer) value(s *shape, v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.leaf(s, path, v)
+		return r.leaf(s, v)
 	case map[string]any:
-		if s.kind == kindObject {
-			out := make(map[string]any, len(v))
-			for _, key := range sortedKeys(v) {
-				if rendered := r.value(s.fields[key], path.With(key), v[key]); rendered != nil {
-					out[key] = rendered
-				}
-			}
-			return out
+		if s.kind != kindObject {
+			return r.userMap(s, v)
 		}
-		return r.userMap(s, path, v)
+		out := make(map[string]any, len(v))
+		for key, e := range v {
+			if rendered := r.inside(s.fields[key], key, e); rendered != nil {
+				out[key] = rendered
+			}
+		}
+		return out
 	case []any:
 		elem := s
 		if s.kind == kindList {
@@ -82,7 +127,7 @@ func (r *renderer) value(s *shape, path Path, v any) any {
 		}
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = r.value(elem, path.With(i), e)
+			out[i] = r.at(elem, i, e)
 		}
 		return out
 	}
@@ -91,28 +136,47 @@ func (r *renderer) value(s *shape, path Path, v any) any {
 
 // userMap renders a map whose keys are user data, and so templates as well.
 // Entries that are null are dropped, as Argo CD does.
-func (r *renderer) userMap(s *shape, path Path, m map[string]any) any {
+func (r *renderer) userMap(s *shape, m map[string]any) any {
 	elem := s
 	if s.kind == kindMap {
 		elem = s.elem
 	}
 	out := make(map[string]any, len(m))
+	var templated []string
+	for key, v := range m {
+		switch {
+		case v == nil:
+		case isTemplated(key):
+			templated = append(templated, key)
+		default:
+			out[key] = r.inside(elem, key, v)
+		}
+	}
+	if len(templated) == 0 {
+		return out
+	}
+	return r.templatedKeys(elem, out, templated, m)
+}
+
+// templatedKeys adds the entries of m whose keys are templates.
+func (r *renderer) templatedKeys(elem *shape, out map[string]any, templated []string, m map[string]any) any {
+	sort.Strings(templated)
 	from := make(map[string]string, len(m))
 	keyUnknown := false
-	for _, key := range sortedKeys(m) {
-		if m[key] == nil {
-			continue
-		}
-		at := path.With(key)
-		value := r.value(elem, at, m[key])
-		rendered := r.text(at, key)
+	for _, key := range templated {
+		value := r.inside(elem, key, m[key])
+		rendered := r.text(key)
 		name, known := rendered.(string)
 		if !known {
 			keyUnknown = keyUnknown || IsUnknown(rendered)
 			continue
 		}
-		if other, twice := from[name]; twice {
-			r.errorf(at, SummaryRenderFailed, "the keys %q and %q of %s both render to %q; Argo CD would pick one at random.", other, key, path, name)
+		if _, twice := out[name]; twice {
+			other, isTemplate := from[name]
+			if !isTemplate {
+				other = name
+			}
+			r.failf(SummaryRenderFailed, key, "has keys %q and %q that both render to %q; Argo CD would pick one at random.", other, key, name)
 			continue
 		}
 		from[name], out[name] = key, value
@@ -124,36 +188,36 @@ func (r *renderer) userMap(s *shape, path Path, m map[string]any) any {
 }
 
 // leaf renders a text and reads the result as the kind the field wants.
-func (r *renderer) leaf(s *shape, path Path, text string) any {
-	rendered := r.text(path, text)
+func (r *renderer) leaf(s *shape, text string) any {
+	rendered := r.text(text)
 	result, ok := rendered.(string)
 	if !ok || s.kind == kindText || s.kind == kindFree || s.kind == kindIntOrText {
 		return rendered
 	}
 	parsed, ok := s.parse(result)
 	if !ok {
-		r.errorf(path, SummaryWrongType, "%s must be %s, but its template %s renders to %s.", path, s, quoteShort(text), quoteShort(result))
+		r.failf(SummaryWrongType, text, "must render to %s, but renders to %s.", s, quoteShort(result))
 		return nil
 	}
 	return parsed
 }
 
 // text renders one text: a string, Unknown, or nil after an error.
-func (r *renderer) text(path Path, text string) any {
+func (r *renderer) text(text string) any {
 	if !isTemplated(text) && !strings.Contains(text, noValue) {
 		return text
 	}
 	if !r.set.GoTemplate {
-		return r.tagText(path, text)
+		return r.tagText(text)
 	}
 	t, err := r.compile(text)
 	if err != nil {
-		r.errorf(path, SummaryInvalidTemplate, "the template %s of %s cannot be used: %s.", quoteShort(text), path, err)
+		r.failf(SummaryInvalidTemplate, text, "cannot be used: %s.", err)
 		return nil
 	}
 	out, err := t.render(r.params.values)
 	if err != nil {
-		r.errorf(path, SummaryRenderFailed, "the template %s of %s failed: %s.%s", quoteShort(text), path, err, r.missing(t))
+		r.failf(SummaryRenderFailed, text, "failed: %s.%s", err, r.missing(t))
 		return nil
 	}
 	result, ok := out.(string)
@@ -161,19 +225,20 @@ func (r *renderer) text(path Path, text string) any {
 		return out
 	}
 	if strings.Contains(result, noValue) {
-		r.errorf(path, SummaryLeftover, "the template %s of %s renders to %s: something in it has no value.%s", quoteShort(text), path, quoteShort(result), r.missing(t))
+		r.failf(SummaryLeftover, text, "renders to %s: something in it has no value.%s", quoteShort(result), r.missing(t))
 		return nil
 	}
 	if isTemplated(result) && !t.refs.quotesBraces {
-		r.errorf(path, SummaryLeftover, "the template %s of %s renders to %s, which still holds \"{{\".", quoteShort(text), path, quoteShort(result))
+		r.failf(SummaryLeftover, text, "renders to %s, which still holds \"{{\": it comes from a parameter.", quoteShort(result))
 		return nil
 	}
 	return result
 }
 
+// missing names what the template refers to and the element lacks, if that is certain.
 func (r *renderer) missing(t *goTemplate) string {
 	names := t.refs.missing(r.params.values)
-	if len(names) == 0 {
+	if len(names) == 0 || t.refs.everything {
 		return ""
 	}
 	return " The element has no " + strings.Join(names, ", ") + "."
@@ -190,23 +255,23 @@ func (r *renderer) compile(text string) (*goTemplate, error) {
 	return t, err
 }
 
-func (r *renderer) tagText(path Path, text string) any {
+func (r *renderer) tagText(text string) any {
 	t, ok := r.tags[text]
 	if !ok {
 		var err error
 		if t, err = parseTags(text); err != nil {
-			r.errorf(path, SummaryInvalidTemplate, "the template %s of %s cannot be used: %s.", quoteShort(text), path, err)
+			r.failf(SummaryInvalidTemplate, text, "cannot be used: %s.", err)
 			return nil
 		}
 		r.tags[text] = t
 	}
 	out, err := t.render(r.params.values)
 	if err != nil {
-		r.errorf(path, SummaryLeftover, "the template %s of %s cannot be replaced: %s.", quoteShort(text), path, err)
+		r.failf(SummaryLeftover, text, "cannot be replaced: %s.", err)
 		return nil
 	}
 	if result, ok := out.(string); ok && (isTemplated(result) || strings.Contains(result, noValue)) {
-		r.errorf(path, SummaryLeftover, "the template %s of %s renders to %s, which still holds \"{{\" or \"<no value>\".", quoteShort(text), path, quoteShort(result))
+		r.failf(SummaryLeftover, text, "renders to %s, which still holds \"{{\" or %q.", quoteShort(result), noValue)
 		return nil
 	}
 	return out

@@ -30,21 +30,31 @@ type shape struct {
 	refused map[string]string
 	// elem is the shape of what a list or map holds.
 	elem *shape
+	// required fields of an object.
+	required []string
 	// keepZero: the zero value is not the same as absent.
 	keepZero bool
+	// literal: a template makes no sense here.
+	literal bool
 }
 
 type fields map[string]*shape
 
-func text() *shape                { return &shape{kind: kindText} }
-func boolean() *shape             { return &shape{kind: kindBool} }
-func integer() *shape             { return &shape{kind: kindInt} }
-func intOrText() *shape           { return &shape{kind: kindIntOrText} }
-func free() *shape                { return &shape{kind: kindFree} }
-func object(f fields) *shape      { return &shape{kind: kindObject, fields: f} }
-func list(elem *shape) *shape     { return &shape{kind: kindList, elem: elem} }
-func mapOf(elem *shape) *shape    { return &shape{kind: kindMap, elem: elem} }
-func (s *shape) withZero() *shape { s.keepZero = true; return s }
+func text() *shape                  { return &shape{kind: kindText} }
+func boolean() *shape               { return &shape{kind: kindBool} }
+func integer() *shape               { return &shape{kind: kindInt} }
+func intOrText() *shape             { return &shape{kind: kindIntOrText} }
+func free() *shape                  { return &shape{kind: kindFree} }
+func object(f fields) *shape        { return &shape{kind: kindObject, fields: f} }
+func list(elem *shape) *shape       { return &shape{kind: kindList, elem: elem} }
+func mapOf(elem *shape) *shape      { return &shape{kind: kindMap, elem: elem} }
+func (s *shape) withZero() *shape   { s.keepZero = true; return s }
+func (s *shape) noTemplate() *shape { s.literal = true; return s }
+
+func (s *shape) requires(names ...string) *shape {
+	s.required = names
+	return s
+}
 
 func (s *shape) refusing(refused map[string]string) *shape {
 	s.refused = refused
@@ -130,6 +140,11 @@ func (s *shape) checkObject(path Path, m map[string]any, issues *Issues) map[str
 			out[key] = field.check(path.With(key), m[key], issues)
 		}
 	}
+	for _, key := range s.required {
+		if m[key] == nil {
+			issues.errorf(path.With(key), SummaryMissingField, fmt.Sprintf("%s is missing.", path.With(key)))
+		}
+	}
 	return out
 }
 
@@ -157,7 +172,7 @@ func (s *shape) leaf(v any) (any, bool) {
 		}
 		return v, isText
 	}
-	if isText && isTemplated(text) {
+	if isText && isTemplated(text) && !s.literal {
 		return v, true
 	}
 	if isText {
@@ -202,30 +217,55 @@ func (s *shape) typeHint(v any) string {
 
 // checkFree copies a free tree and refuses what JSON cannot hold.
 func checkFree(path Path, v any, issues *Issues) any {
+	out, problem := copyFree(v)
+	if problem != nil {
+		at := append(path.With(), problem.at...)
+		issues.errorf(at, SummaryWrongType, fmt.Sprintf("%s is %s, which JSON cannot hold.", at, describe(problem.value)))
+		return nil
+	}
+	return out
+}
+
+// misfit is a value that JSON cannot hold, and where it stands.
+type misfit struct {
+	at    Path
+	value any
+}
+
+// copyFree copies a free tree, with int64 for every Go integer. The path of a
+// misfit is put together on the way back only: there are thousands of elements,
+// and hardly ever a misfit.
+func copyFree(v any) (any, *misfit) {
 	switch v := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for _, key := range sortedKeys(v) {
-			out[key] = checkFree(path.With(key), v[key], issues)
+		for key, e := range v {
+			copied, problem := copyFree(e)
+			if problem != nil {
+				return nil, &misfit{append(Path{key}, problem.at...), problem.value}
+			}
+			out[key] = copied
 		}
-		return out
+		return out, nil
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = checkFree(path.With(i), e, issues)
+			copied, problem := copyFree(e)
+			if problem != nil {
+				return nil, &misfit{append(Path{i}, problem.at...), problem.value}
+			}
+			out[i] = copied
 		}
-		return out
+		return out, nil
 	case int:
-		return int64(v)
+		return int64(v), nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			issues.errorf(path, SummaryWrongType, fmt.Sprintf("%s must be a finite number.", path))
-			return nil
+			return nil, &misfit{value: v}
 		}
-		return v
+		return v, nil
 	case nil, bool, string, int64, unknown:
-		return v
+		return v, nil
 	}
-	issues.errorf(path, SummaryWrongType, fmt.Sprintf("%s is %s, which JSON cannot hold.", path, describe(v)))
-	return nil
+	return nil, &misfit{value: v}
 }

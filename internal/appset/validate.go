@@ -71,6 +71,11 @@ func (r *renderer) validateDestination(v any) {
 	if !ok && v != nil || IsUnknown(destination["server"]) || IsUnknown(destination["name"]) {
 		return
 	}
+	if namespace, _ := destination["namespace"].(string); namespace != "" {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			r.errorf(path.With("namespace"), SummaryInvalidSpec, "%q cannot be a namespace: %s.", namespace, strings.Join(problems, "; "))
+		}
+	}
 	server, _ := destination["server"].(string)
 	name, _ := destination["name"].(string)
 	switch {
@@ -109,7 +114,7 @@ func (r *renderer) validateSource(app *Application, path Path, v any, several bo
 		return
 	}
 	empty := func(key string) bool { return tree[key] == nil || tree[key] == "" }
-	if empty("repoURL") {
+	if tree["repoURL"] == "" {
 		r.errorf(path.With("repoURL"), SummaryInvalidSpec, "the source has no repoURL.")
 	}
 	if empty("path") && empty("chart") && (!several || empty("ref")) {
@@ -117,7 +122,7 @@ func (r *renderer) validateSource(app *Application, path Path, v any, several bo
 		if several {
 			what = "path (a directory in git), chart or ref"
 		}
-		r.errorf(path, SummaryInvalidSpec, "the source %s has neither. Give %s.", path, what)
+		r.errorf(path, SummaryInvalidSpec, "the source deploys nothing: give it %s.", what)
 	}
 	if !empty("chart") && empty("targetRevision") && !IsUnknown(tree["chart"]) {
 		r.errorf(path.With("targetRevision"), SummaryInvalidSpec, "a chart needs targetRevision: the version of the chart.")

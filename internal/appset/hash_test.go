@@ -1,0 +1,201 @@
+package appset
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func objectOf(spec map[string]any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"name": "a"}, "spec": spec}
+}
+
+func TestHashIsTheSameForWhatArgoCDTakesForTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := specTree().Draw(t, "spec")
+		want := HashRendered(objectOf(spec))
+		if len(want) != 8 {
+			t.Fatalf("hash %q", want)
+		}
+		if got := HashRendered(objectOf(Normalize(spec))); got != want {
+			t.Fatalf("normalised: %s, want %s", got, want)
+		}
+		if got := HashRendered(objectOf(throughJSON(t, spec).(map[string]any))); got != want {
+			t.Fatalf("through JSON: %s, want %s", got, want)
+		}
+		if got := HashRendered(objectOf(cloneTree(spec).(map[string]any))); got != want {
+			t.Fatalf("copied: %s, want %s", got, want)
+		}
+	})
+}
+
+func TestNormalizeTwiceChangesNothingAndNeverChangesItsArgument(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		spec := specTree().Draw(t, "spec")
+		before := cloneTree(spec)
+		once := Normalize(spec)
+		if twice := Normalize(once); !reflect.DeepEqual(once, twice) {
+			t.Fatalf("once %v, twice %v", once, twice)
+		}
+		if !reflect.DeepEqual(before, any(spec)) {
+			t.Fatalf("the argument changed from %v to %v", before, spec)
+		}
+	})
+}
+
+func TestHashIgnoresWhatIsNotDeployedAndSeesWhatIs(t *testing.T) {
+	object := func(change func(o, metadata, spec map[string]any)) map[string]any {
+		metadata := map[string]any{
+			"name":        "a",
+			"labels":      map[string]any{"env": "dev", "foreign": "x"},
+			"annotations": map[string]any{"note": "n"},
+		}
+		spec := map[string]any{
+			"project":     "default",
+			"source":      map[string]any{"repoURL": "r", "path": "p", "helm": map[string]any{"valuesObject": map[string]any{"replicas": int64(2)}}},
+			"destination": map[string]any{"server": "s"},
+			"syncPolicy":  map[string]any{"automated": map[string]any{"enabled": false}},
+		}
+		o := map[string]any{"metadata": metadata, "spec": spec}
+		if change != nil {
+			change(o, metadata, spec)
+		}
+		return o
+	}
+	hash := func(o map[string]any) string { return Hash(o, []string{"env"}, []string{"note"}) }
+	base := hash(object(nil))
+	source := func(spec map[string]any) map[string]any { return spec["source"].(map[string]any) }
+
+	same := map[string]func(o, m, s map[string]any){
+		"status and operation": func(o, _, _ map[string]any) { o["status"], o["operation"] = "x", "y" },
+		"finalizers, name and namespace": func(_, m, _ map[string]any) {
+			m["finalizers"], m["name"], m["namespace"] = []any{"f"}, "b", "n"
+		},
+		"a foreign label":              func(_, m, _ map[string]any) { m["labels"].(map[string]any)["foreign"] = "y" },
+		"no project":                   func(_, _, s map[string]any) { delete(s, "project") },
+		"an empty target revision":     func(_, _, s map[string]any) { source(s)["targetRevision"] = "" },
+		"an empty directory block":     func(_, _, s map[string]any) { source(s)["directory"] = map[string]any{"jsonnet": map[string]any{}} },
+		"a null":                       func(_, _, s map[string]any) { s["info"] = nil },
+		"prune false":                  func(_, _, s map[string]any) { automated(s)["prune"] = false },
+		"a number as a float":          func(_, _, s map[string]any) { values(s)["replicas"] = float64(2) },
+		"kustomize Argo CD would drop": func(_, _, s map[string]any) { source(s)["kustomize"] = map[string]any{"forceCommonLabels": true} },
+	}
+	for name, change := range same {
+		if got := hash(object(change)); got != base {
+			t.Errorf("%s changed the hash", name)
+		}
+	}
+	different := map[string]func(o, m, s map[string]any){
+		"a managed label":           func(_, m, _ map[string]any) { m["labels"].(map[string]any)["env"] = "qa" },
+		"a managed label gone":      func(_, m, _ map[string]any) { delete(m["labels"].(map[string]any), "env") },
+		"a managed annotation":      func(_, m, _ map[string]any) { m["annotations"].(map[string]any)["note"] = "" },
+		"a Helm value":              func(_, _, s map[string]any) { values(s)["replicas"] = int64(3) },
+		"a Helm value that is null": func(_, _, s map[string]any) { values(s)["x"] = nil },
+		"enabled removed":           func(_, _, s map[string]any) { delete(automated(s), "enabled") },
+		"automated removed":         func(_, _, s map[string]any) { delete(s, "syncPolicy") },
+		"an empty retry":            func(_, _, s map[string]any) { s["syncPolicy"].(map[string]any)["retry"] = map[string]any{} },
+		"a history limit of 0":      func(_, _, s map[string]any) { s["revisionHistoryLimit"] = int64(0) },
+		"a plugin without options":  func(_, _, s map[string]any) { source(s)["plugin"] = map[string]any{} },
+		"empty Helm values": func(_, _, s map[string]any) {
+			source(s)["helm"] = map[string]any{"valuesObject": map[string]any{}}
+		},
+		"the type of a Helm value": func(_, _, s map[string]any) { values(s)["replicas"] = "2" },
+		"a label of kustomize with no value": func(_, _, s map[string]any) {
+			source(s)["kustomize"] = map[string]any{"commonLabels": map[string]any{"a": ""}}
+		},
+	}
+	for name, change := range different {
+		if got := hash(object(change)); got == base {
+			t.Errorf("%s did not change the hash", name)
+		}
+	}
+}
+
+func automated(spec map[string]any) map[string]any {
+	return spec["syncPolicy"].(map[string]any)["automated"].(map[string]any)
+}
+
+func values(spec map[string]any) map[string]any {
+	return spec["source"].(map[string]any)["helm"].(map[string]any)["valuesObject"].(map[string]any)
+}
+
+func TestHashNeverChangesFromVersionToVersion(t *testing.T) {
+	object := objectOf(map[string]any{
+		"source":      map[string]any{"repoURL": "https://example.com/r.git", "path": "p", "targetRevision": "main"},
+		"destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": "n"},
+	})
+	object["metadata"].(map[string]any)["labels"] = map[string]any{"env": "dev"}
+	// A hash is stored in state and in operations: another one means that every
+	// Application of every user is rolled out again.
+	if got, want := HashRendered(object), "3b6730e2"; got != want {
+		t.Errorf("hash %s, want %s", got, want)
+	}
+}
+
+func TestHashOfAnUnknownIsEmpty(t *testing.T) {
+	spec := map[string]any{"source": map[string]any{"path": Unknown}}
+	if got := HashRendered(objectOf(spec)); got != "" {
+		t.Errorf("unknown leaf: %q", got)
+	}
+	for _, object := range []map[string]any{
+		{"spec": Unknown},
+		{"spec": map[string]any{}, "metadata": map[string]any{"labels": Unknown}},
+		{"spec": map[string]any{}, "metadata": map[string]any{"annotations": map[string]any{"a": Unknown}}},
+	} {
+		if got := HashRendered(object); got != "" {
+			t.Errorf("%v: %q", object, got)
+		}
+	}
+}
+
+func TestFieldTablesAreThoseOfTheCRD(t *testing.T) {
+	text, err := os.ReadFile("testdata/application-fields.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		path, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if path != "#" {
+			want[path] = rest
+		}
+	}
+	got := map[string]string{}
+	listFields("spec", specShape, true, got)
+	for path, kind := range want {
+		if got[path] != kind {
+			t.Errorf("%s is %q in the CRD, %q here", path, kind, got[path])
+		}
+	}
+	for path := range got {
+		if _, ok := want[path]; !ok {
+			t.Errorf("%s is not in the CRD", path)
+		}
+	}
+}
+
+func listFields(path string, s *shape, required bool, out map[string]string) {
+	names := map[kind]string{
+		kindText: "string", kindBool: "boolean", kindInt: "integer", kindIntOrText: "int-or-string",
+		kindObject: "object", kindList: "list", kindMap: "map",
+	}
+	out[path] = names[s.kind]
+	if s.kind == kindMap && s.elem.kind == kindFree {
+		out[path] = "free object"
+	} else if s.kind == kindMap {
+		listFields(path+"{}", s.elem, false, out)
+	}
+	if s.kind == kindList && path != "spec.sources" {
+		listFields(path+"[]", s.elem, false, out)
+	}
+	for key, field := range s.fields {
+		listFields(path+"."+key, field, contains(s.required, key), out)
+	}
+	// The provider fills in the default project, and says which destination is missing.
+	if required || path == "spec.project" || path == "spec.destination" {
+		out[path] += " required"
+	}
+}
