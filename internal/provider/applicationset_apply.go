@@ -1,0 +1,189 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// connected is a set on its cluster.
+type connected struct {
+	resource *applicationSetResource
+	client   *argocd.Client
+	owner    argocd.Owner
+	// uid is that of the namespace; empty where the credentials may not read it.
+	uid string
+	// record is nil where there is none.
+	record  *argocd.Record
+	live    []rollout.Live
+	objects map[string]*unstructured.Unstructured
+}
+
+// connect reaches the cluster of a set and refuses one that is not the one the set was created
+// on (want; empty where that is not known).
+func (r *applicationSetResource) connect(ctx context.Context, m *applicationSetModel, want cluster) (*connected, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	if r.provider == nil {
+		diags.AddError("Provider not configured", "The provider has no configuration, so there is no cluster to work on.")
+		return nil, diags
+	}
+	config, err := r.provider.RESTConfig()
+	if err != nil {
+		diags.AddError("No connection to the cluster", fmt.Sprintf("%s/%s needs the cluster that its Applications live on: %s.",
+			m.Namespace.ValueString(), m.Name.ValueString(), strings.TrimSuffix(err.Error(), ".")))
+		return nil, diags
+	}
+	client, err := argocd.New(config, m.Namespace.ValueString())
+	if err != nil {
+		diags.AddError("No connection to the cluster", err.Error())
+		return nil, diags
+	}
+	c := &connected{
+		resource: r, client: client,
+		owner: argocd.Owner{Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString()},
+	}
+	diags.Append(c.identify(ctx, want)...)
+	return c, diags
+}
+
+// identify reads the UID of the namespace, by which a cluster is recognised.
+func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics {
+	var diags diag.Diagnostics
+	uid, err := c.client.NamespaceUID(ctx)
+	switch {
+	case errors.Is(err, argocd.ErrForbidden):
+		// Not every credential may read namespaces. It is a safety net, no necessity.
+		return diags
+	case err != nil:
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for the namespace %q of %s", c.owner.Namespace, c.owner), err))
+		return diags
+	}
+	c.uid = uid
+	if want.UID != "" && want.UID != uid {
+		diags.AddError("Wrong cluster", fmt.Sprintf(
+			"%s was created on a cluster whose namespace %q has the UID %s. The provider is connected to a cluster where that namespace has "+
+				"the UID %s, so it is another cluster, or another installation of Argo CD. Nothing was changed. Check config_context, "+
+				"config_path and host in the provider's kubernetes settings, and the KUBE_* environment variables. If the namespace was really "+
+				"created anew, forget the old set: terraform state rm.",
+			c.owner, c.owner.Namespace, want.UID, uid))
+	}
+	return diags
+}
+
+// load reads the record and the Applications of the set.
+func (c *connected) load(ctx context.Context) diag.Diagnostics {
+	var diags diag.Diagnostics
+	var err error
+	if c.record, err = c.client.LoadRecord(ctx, c.owner); err != nil {
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Reading the record of %s", c.owner), err))
+		return diags
+	}
+	if c.live, c.objects, err = c.client.List(ctx, c.owner); err != nil {
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Listing the Applications of %s", c.owner), err))
+	}
+	return diags
+}
+
+// liveNames are the names of the live Applications of the set, sorted.
+func (c *connected) liveNames() []string {
+	names := make([]string, len(c.live))
+	for i := range c.live {
+		names[i] = c.live[i].Name
+	}
+	return names
+}
+
+// stepLabels maps live Applications to the step they were rolled out in.
+func (c *connected) stepLabels() map[string]string {
+	labels := map[string]string{}
+	for i := range c.live {
+		labels[c.live[i].Name] = c.live[i].StepLabel
+	}
+	return labels
+}
+
+// proven is the record's, empty where there is no record.
+func (c *connected) proven() map[string]string {
+	if c.record == nil {
+		return nil
+	}
+	return c.record.Proven
+}
+
+// adoptable decides about Applications that exist under a desired name and are not known as
+// ours: those that may be taken over (name -> UID), or errors that say whose they are.
+func (c *connected) adoptable(ctx context.Context, names []string, s settings) (map[string]string, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	unseen := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.objects[name] != nil })
+	if len(unseen) == 0 {
+		return nil, diags
+	}
+	existing, err := c.client.Get(ctx, c.owner, unseen...)
+	if err != nil {
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for Applications that %s would write and that exist already", c.owner), err))
+		return nil, diags
+	}
+	adopt := map[string]string{}
+	var controlled, taken []string
+	for _, name := range unseen {
+		e, exists := existing[name]
+		switch {
+		case !exists:
+		case e.Holder == argocd.HeldByController:
+			controlled = append(controlled, fmt.Sprintf("%s (ApplicationSet %s)", name, e.HolderName))
+		case e.Holder == argocd.HeldByUs || s.adoptExisting:
+			adopt[name] = e.UID
+		case e.Holder == argocd.HeldByOtherSet:
+			taken = append(taken, fmt.Sprintf("%s (of the set %s)", name, e.HolderName))
+		default:
+			taken = append(taken, fmt.Sprintf("%s (made by someone else)", name))
+		}
+	}
+	if len(controlled) > 0 {
+		diags.AddError("Applications of an in-cluster ApplicationSet", fmt.Sprintf(
+			"%s would write Applications in namespace %q that an ApplicationSet in the cluster manages: %s. Its controller would undo every change. "+
+				"Choose other names, or delete that ApplicationSet first, keeping its Applications: "+
+				"kubectl -n %s delete applicationsets.argoproj.io NAME --cascade=orphan",
+			c.owner, c.owner.Namespace, shorten(controlled), c.owner.Namespace))
+	}
+	if len(taken) > 0 {
+		diags.AddError("Applications exist already", fmt.Sprintf(
+			"%s would write Applications that exist in namespace %q already: %s. Nothing was changed. Choose other names, or set "+
+				"rollout.adopt_existing = true to take them over.", c.owner, c.owner.Namespace, shorten(taken)))
+	}
+	return adopt, diags
+}
+
+// preflight asks Argo CD and the API server about everything that is to be written.
+func (c *connected) preflight(ctx context.Context, objects map[string]map[string]any) diag.Diagnostics {
+	var diags diag.Diagnostics
+	var ordered []map[string]any
+	for _, name := range sortedNames(objects) {
+		ordered = append(ordered, objects[name])
+	}
+	problems, err := c.client.Preflight(ctx, c.owner, ordered, c.objects)
+	if err != nil {
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Checking the Applications of %s before the first write", c.owner), err))
+		return diags
+	}
+	for _, p := range problems {
+		detail := p.Detail
+		if p.App != "" {
+			detail = fmt.Sprintf("Application %s/%s: %s", c.owner.Namespace, p.App, p.Detail)
+		}
+		if p.Warning {
+			diags.AddWarning(p.Summary, detail)
+		} else {
+			diags.AddError(p.Summary, detail+"\n\nNothing was changed.")
+		}
+	}
+	return diags
+}

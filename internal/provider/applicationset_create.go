@@ -1,0 +1,172 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// Create rolls a set out for the first time, or goes on with a first time that has failed: what
+// is live and carries our mark is adopted, and what is done already is not done again.
+//
+// A Create that fails after its first write leaves state behind, which Terraform taints. The
+// next apply then hands over (see Delete) and comes back here.
+func (r *applicationSetResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	var plan applicationSetModel
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	timeout, diags := plan.Timeouts.Create(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	c, diags := r.connect(ctx, &plan, cluster{})
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	a, diags := c.prepare(ctx, &plan, targets{})
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	a.timeout = timeout
+	resp.Diagnostics.Append(a.prepareCreate()...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(a.run(ctx)...)
+	if !a.touched {
+		return
+	}
+	plan.ID = idOf(&plan)
+	plan.Waves = a.wavesAfter(ctx, newWaves(), !resp.Diagnostics.HasError()).value()
+	resp.Diagnostics.Append(a.report("rollout", "create", afterFailedCreate(plan.Name.ValueString())).diagnostics(a.outcome)...)
+	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
+	resp.Diagnostics.Append(a.writePrivate(ctx, resp.Private)...)
+}
+
+// prepare does everything that can be done before the first write: it reads the cluster, renders,
+// validates and checks again, now that nothing is unknown.
+func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known targets) (*apply, diag.Diagnostics) {
+	s, diags := readSettings(ctx, m.Rollout)
+	desired, problems := m.read()
+	diags.Append(problems...)
+	if diags.HasError() {
+		return nil, diags
+	}
+	if err := desired.open(); err != nil {
+		diags.AddError("Values still unknown", fmt.Sprintf("%s cannot be applied: %s.", c.owner, err))
+		return nil, diags
+	}
+	diags.Append(change{content: desired}.guardEmpty(s)...)
+	if diags.HasError() {
+		return nil, diags
+	}
+	if diags.Append(c.load(ctx)...); diags.HasError() {
+		return nil, diags
+	}
+	objects := objectsOf(desired.apps)
+	adopt, problems := c.adoptable(ctx, sortedNames(objects), s)
+	if diags.Append(problems...); diags.HasError() {
+		return nil, diags
+	}
+	if diags.Append(c.preflight(ctx, objects)...); diags.HasError() {
+		return nil, diags
+	}
+	a := &apply{connected: c, settings: s, content: desired, adopt: adopt}
+	a.plan = rolloutPlan(desired, known, c.proven())
+	return a, diags
+}
+
+// open is an error while something of the content is not known; Terraform knows everything by
+// the time it applies.
+func (c content) open() error {
+	if c.unknown || !c.complete {
+		return fmt.Errorf("the generators are not known")
+	}
+	for _, app := range c.apps {
+		if app.HasUnknown {
+			return fmt.Errorf("%s is not fully known", app.Origin)
+		}
+	}
+	return nil
+}
+
+// prepareCreate decides whose the set is, and what of it has to go.
+func (a *apply) prepareCreate() diag.Diagnostics {
+	diags := a.claim()
+	if diags.HasError() {
+		return diags
+	}
+	ch := change{prior: liveWaves(a.content, a.live, a.proven()), content: a.content}
+	if diags.Append(ch.guardDeletions(a.settings)...); diags.HasError() {
+		return diags
+	}
+	a.remove(ch.removed())
+	a.record.Token, a.record.State = newID(), argocd.StateCreating
+	return diags
+}
+
+// claim refuses a set that another Terraform state manages. One that a create has left
+// unfinished, or that was handed over, is free to be taken.
+func (a *apply) claim() diag.Diagnostics {
+	var diags diag.Diagnostics
+	switch {
+	case a.record == nil:
+		a.record = &argocd.Record{}
+	case a.record.State == argocd.StateComplete && !a.settings.adoptExisting:
+		diags.AddError("Set already managed", fmt.Sprintf(
+			"The set %s exists already, with %d Applications, and was not created by this resource: another Terraform state manages it, or the "+
+				"state that did was lost. Nothing was changed. Choose another name; or, if no other state manages it, set "+
+				"rollout.adopt_existing = true to take it over. With create_before_destroy, a replacement needs that as well.",
+			a.owner, len(a.live)))
+	}
+	return diags
+}
+
+// remove plans the deletion of live Applications, in the order of the strategy.
+func (a *apply) remove(names []string) {
+	labels, of := a.stepLabels(), map[string]string{}
+	for _, name := range names {
+		if label, live := labels[name]; live {
+			of[name] = label
+		}
+	}
+	a.plan.Removals = rollout.RemovalGroups(of, a.content.set.Strategy.ReverseDeletion)
+}
+
+// wavesAfter are the waves to store after a run: the targets where everything is done, else what
+// is live (before, where that cannot be told).
+func (a *apply) wavesAfter(ctx context.Context, before waves, saved bool) waves {
+	if a.outcome.OK() && saved {
+		return reached(a.plan, a.outcome)
+	}
+	live, ok := a.snapshot(ctx)
+	if !ok {
+		return before
+	}
+	return liveWaves(a.content, live, a.record.Proven)
+}
+
+// report is what the outcome is told with.
+func (a *apply) report(doing, timeoutName, next string) report {
+	return report{namespace: a.owner.Namespace, doing: doing, timeout: a.timeout, timeoutName: timeoutName, next: next}
+}
+
+func (a *apply) writePrivate(ctx context.Context, to privateWriter) diag.Diagnostics {
+	diags := writePrivate(ctx, to, keyOwner, owner{Token: a.record.Token})
+	diags.Append(writePrivate(ctx, to, keyCluster, cluster{UID: a.uid})...)
+	return diags
+}
+
+func afterFailedCreate(name string) string {
+	return fmt.Sprintf("What was reached is kept, and Terraform has marked the resource as tainted. Remove the cause and run terraform apply again: the plan "+
+		"says \"must be replaced\", but the Applications are handed over, nothing is deleted, and the rollout goes on with what is not done. "+
+		"terraform untaint ADDRESS (such as argocdprogressive_applicationset.%s) makes that a plain update in place.", name)
+}

@@ -1,0 +1,153 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+const afterFailedDelete = "What remains stays in Terraform's state. Remove the cause and run terraform destroy (or apply) again: it goes on with what remains."
+
+// Delete has two meanings. Part of replacing a tainted set by itself, it hands the set over to
+// the create that follows and deletes nothing: Terraform taints what a failed create has left,
+// and deleting that would take down what is in production. Anything else really deletes: destroy,
+// -replace of a set that is not tainted, and a change of name or namespace.
+//
+// Which one it is stands in the private data: that of a deletion in a replacement is what
+// ModifyPlan wrote when it planned the create, that of a destroy is its own.
+func (r *applicationSetResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var state applicationSetModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	planned, _, diags := readPrivate[phase](ctx, req.Private, keyPhase)
+	resp.Diagnostics.Append(diags...)
+	home, _, diags := readPrivate[cluster](ctx, req.Private, keyCluster)
+	resp.Diagnostics.Append(diags...)
+	ours, _, diags := readPrivate[owner](ctx, req.Private, keyOwner)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	handOver, diags := planned.handsOver(&state)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	c, diags := r.connect(ctx, &state, home)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if resp.Diagnostics.Append(c.load(ctx)...); resp.Diagnostics.HasError() {
+		return
+	}
+	if c.record != nil && ours.Token != "" && c.record.Token != ours.Token {
+		// Another create has taken the Applications over: with create_before_destroy, the one
+		// that replaces this very resource.
+		return
+	}
+	if handOver {
+		resp.Diagnostics.Append(c.release(ctx)...)
+		return
+	}
+	timeout, diags := state.Timeouts.Delete(ctx, defaultTimeout)
+	resp.Diagnostics.Append(diags...)
+	s, diags := readSettings(ctx, state.Rollout)
+	resp.Diagnostics.Append(diags...)
+	content, _ := state.read()
+	a := &apply{connected: c, settings: s, content: content, timeout: timeout}
+	resp.Diagnostics.Append(a.takeDown(ctx)...)
+	if resp.Diagnostics.HasError() {
+		if live, ok := a.snapshot(ctx); ok {
+			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, live, c.proven()).value())...)
+		}
+	}
+}
+
+// handsOver tells whether a deletion is half of replacing the set by itself.
+func (p phase) handsOver(state *applicationSetModel) (bool, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	if p.Op != opCreate {
+		return false, diags
+	}
+	if p.Namespace == "" || p.Name == "" {
+		diags.AddError("Unknown identity", fmt.Sprintf(
+			"%s is tainted, and what replaces it had no known name and namespace when it was planned, so it cannot be told whether the Applications are "+
+				"to be handed over or deleted. Nothing was changed. Make them known, or run terraform untaint first.", state.ID.ValueString()))
+		return false, diags
+	}
+	return p.Namespace == state.Namespace.ValueString() && p.Name == state.Name.ValueString(), diags
+}
+
+// release marks the set as free to be taken by the create that follows.
+func (c *connected) release(ctx context.Context) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if c.record == nil {
+		return diags
+	}
+	c.record.State = argocd.StateReleased
+	if err := c.client.SaveRecord(ctx, c.owner, c.record); err != nil {
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Handing %s over to the create that follows", c.owner), err))
+	}
+	return diags
+}
+
+// takeDown deletes every Application of the set, then its record.
+func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
+	diags := a.checkDestinations(ctx)
+	if diags.HasError() {
+		return diags
+	}
+	reverse := a.content.set != nil && a.content.set.Strategy.ReverseDeletion
+	a.plan = rollout.Plan{NoStepLabel: rollout.NoStepLabel, Removals: rollout.RemovalGroups(a.stepLabels(), reverse)}
+	if len(a.plan.Removals) > 0 {
+		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade()})
+		a.outcome = rollout.Run(ctx, session, rollout.RealClock{}, a.plan, a.settings.options(ctx, a.timeout))
+	}
+	if diags.Append(a.report("deletion", "delete", afterFailedDelete).diagnostics(a.outcome)...); diags.HasError() {
+		return diags
+	}
+	if err := a.client.DeleteRecord(ctx, a.owner); err != nil {
+		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Deleting the record of %s, after all of its Applications", a.owner), err))
+	}
+	return diags
+}
+
+// checkDestinations refuses to delete Applications whose cluster Argo CD does not know: it would
+// leave their resources running without a word.
+func (a *apply) checkDestinations(ctx context.Context) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if a.settings.orphan || len(a.objects) == 0 {
+		return diags
+	}
+	objects := make([]*unstructured.Unstructured, 0, len(a.objects))
+	for _, name := range sortedNames(a.objects) {
+		objects = append(objects, a.objects[name])
+	}
+	unknown, err := a.client.KnownDestinations(ctx, objects)
+	switch {
+	case errors.Is(err, argocd.ErrForbidden):
+		diags.AddWarning("Destination clusters not checked", "The provider's credentials may not read Argo CD's cluster Secrets. "+
+			"If a destination cluster is unknown to Argo CD, it leaves the resources there running without a word.")
+	case err != nil:
+		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Looking for the destination clusters of %s", a.owner), err))
+	case len(unknown) > 0:
+		var lines []string
+		for _, name := range sortedNames(unknown) {
+			lines = append(lines, fmt.Sprintf("  %s: %s", name, unknown[name]))
+		}
+		diags.AddError("Destination cluster unknown", fmt.Sprintf(
+			"Argo CD does not know the destination clusters of these Applications, and would leave their resources running without a word:\n%s\n"+
+				"Nothing was deleted. Add the clusters to Argo CD again (argocd cluster add), or leave the resources on purpose: "+
+				"rollout.deletion = \"orphan\", applied before the destroy.", strings.Join(lines, "\n")))
+	}
+	return diags
+}

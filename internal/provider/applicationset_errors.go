@@ -1,0 +1,225 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// longestLog and longestList bound what one diagnostic prints.
+const (
+	longestLog  = 200
+	longestList = 20
+)
+
+// report is what an outcome is told with.
+type report struct {
+	namespace string
+	// doing names the whole: "rollout" or "deletion".
+	doing string
+	// timeout is that of the whole, and timeoutName its attribute.
+	timeout     time.Duration
+	timeoutName string
+	// next says how to go on after a failure.
+	next string
+}
+
+var failureSummaries = map[rollout.Kind]string{
+	rollout.KindSyncFailed:       "Sync failed",
+	rollout.KindComparison:       "Comparison failed",
+	rollout.KindInvalid:          "Invalid Application",
+	rollout.KindDegraded:         "Application degraded",
+	rollout.KindMissing:          "Resources missing",
+	rollout.KindHealthUnknown:    "Application health unknown",
+	rollout.KindOutOfSync:        "Application out of sync",
+	rollout.KindTimeout:          "Application timed out",
+	rollout.KindVanished:         "Application vanished",
+	rollout.KindRecreated:        "Application recreated by someone else",
+	rollout.KindDeleting:         "Application being deleted",
+	rollout.KindSuperseded:       "Sync superseded",
+	rollout.KindChanged:          "Application changed by someone else",
+	rollout.KindSkipReconcile:    "Reconciliation switched off",
+	rollout.KindSilent:           "No answer from Argo CD",
+	rollout.KindRequest:          "Request refused",
+	rollout.KindUnhealthyEarlier: "Earlier step unhealthy",
+	rollout.KindSyncWindow:       "Sync window closed",
+	rollout.KindLost:             "Operation lost",
+	rollout.KindDeletion:         "Deletion not finished",
+}
+
+// diagnostics tells why a run did not reach its goal, one error for each Application that
+// failed; the first of them carries the story of the run. Nothing for a success.
+func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if o.OK() {
+		return diags
+	}
+	add := func(summary string, parts ...string) {
+		if len(diags) == 0 {
+			parts = append(parts, r.open(o), r.next, story(o.Log))
+		}
+		diags.AddError(summary, paragraphs(parts...))
+	}
+	for _, f := range o.Failures {
+		add(summaryOf(f.Kind), r.failure(f), r.advice(f))
+	}
+	switch {
+	case o.Stop == rollout.StopCancelled:
+		add(capital(r.doing)+" interrupted", fmt.Sprintf("The %s was cancelled%s. Nothing new was started after that.", r.doing, inStep(o.Step)))
+	case o.Stop == rollout.StopDeadline:
+		add(capital(r.doing)+" timed out", fmt.Sprintf("The %s did not end within timeouts.%s (%s)%s. What was in flight has been given up.",
+			r.doing, r.timeoutName, r.timeout, inStep(o.Step)))
+	case o.Stop == rollout.StopWatch:
+		add("Watch lost", fmt.Sprintf("The %s lost sight of the Applications%s and stopped: %s.", r.doing, inStep(o.Step), errorText(o.Err)))
+	case len(o.Failures) == 0:
+		add(capital(r.doing)+" unfinished", fmt.Sprintf("The %s ended%s before everything was done.", r.doing, inStep(o.Step)))
+	}
+	return diags
+}
+
+func (r report) failure(f rollout.Failure) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Application %s/%s%s: %s", r.namespace, f.App, inStep(f.Step), f.Kind)
+	if f.Doing != "" {
+		fmt.Fprintf(&b, " while %s", f.Doing)
+	}
+	b.WriteString(".")
+	if f.Said != "" {
+		fmt.Fprintf(&b, "\n%s", strings.TrimSpace(f.Said))
+	}
+	if f.Err != nil {
+		fmt.Fprintf(&b, "\n%s", f.Err)
+	}
+	return b.String()
+}
+
+// advice is the next command for one failure.
+func (r report) advice(f rollout.Failure) string {
+	get := fmt.Sprintf("kubectl -n %s get applications.argoproj.io %s -o yaml", r.namespace, f.App)
+	switch f.Kind {
+	case rollout.KindSkipReconcile:
+		return fmt.Sprintf("Let Argo CD reconcile it again: kubectl -n %s annotate applications.argoproj.io %s argocd.argoproj.io/skip-reconcile-", r.namespace, f.App)
+	case rollout.KindSilent:
+		return fmt.Sprintf("See whether the application controller runs and watches this namespace: kubectl -n %s get pods, kubectl -n %s logs statefulset/argocd-application-controller",
+			r.namespace, r.namespace)
+	case rollout.KindSyncWindow:
+		return fmt.Sprintf("Look at the windows of its project: kubectl -n %s get appprojects.argoproj.io -o yaml", r.namespace)
+	case rollout.KindDegraded, rollout.KindMissing, rollout.KindHealthUnknown, rollout.KindUnhealthyEarlier:
+		return fmt.Sprintf("See which resource it is: argocd app get %s/%s, or %s", r.namespace, f.App, get)
+	case rollout.KindDeletion:
+		return fmt.Sprintf("See what remains, and its finalizers: %s", get)
+	}
+	return "Look at it: " + get
+}
+
+// open lists what is not done.
+func (r report) open(o rollout.Outcome) string {
+	if len(o.Open) == 0 {
+		return ""
+	}
+	var lines []string
+	for i, a := range o.Open {
+		if i == longestList {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(o.Open)-i))
+			break
+		}
+		line := fmt.Sprintf("  %s%s: %s", a.Name, inBrackets(a.Step), a.Phase)
+		if a.Reason != "" {
+			line += ", " + a.Reason
+		}
+		lines = append(lines, line)
+	}
+	return fmt.Sprintf("Not done (%d):\n%s", len(o.Open), strings.Join(lines, "\n"))
+}
+
+// story is the log of the run, its end where it is long.
+func story(log []rollout.Note) string {
+	if len(log) == 0 {
+		return ""
+	}
+	lines := []string{"What happened (UTC):"}
+	if left := len(log) - longestLog; left > 0 {
+		lines = append(lines, fmt.Sprintf("  (%d earlier lines left out)", left))
+		log = log[left:]
+	}
+	for _, n := range log {
+		lines = append(lines, "  "+n.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// requestDiagnostic tells what could not be asked or written, and how to go on.
+func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag.Diagnostic {
+	summary := "Argo CD not reachable"
+	parts := []string{fmt.Sprintf("%s: %s.", doing, strings.TrimSuffix(errorText(err), "."))}
+	var request *argocd.RequestError
+	switch {
+	case errors.Is(err, argocd.ErrUnauthorized):
+		summary = "Credentials refused"
+		parts = append(parts, r.provider.ExplainUnauthorized(err))
+	case errors.Is(err, argocd.ErrForbidden):
+		summary = "Permission missing"
+		if errors.As(err, &request) {
+			parts = append(parts, fmt.Sprintf("Grant the verb %q on %q in namespace %q to the provider's credentials; see: kubectl -n %s auth can-i %s %s",
+				request.Verb, request.Resource, request.Namespace, request.Namespace, request.Verb, request.Resource))
+		}
+	case errors.Is(err, argocd.ErrTooNew):
+		summary = "Record of a newer provider"
+		parts = append(parts, "Upgrade the provider: terraform init -upgrade")
+	case errors.As(err, &request):
+		summary = "Request failed"
+	}
+	return diag.NewErrorDiagnostic(summary, paragraphs(parts...))
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return "no reason was given"
+	}
+	return err.Error()
+}
+
+func summaryOf(k rollout.Kind) string {
+	if s, ok := failureSummaries[k]; ok {
+		return s
+	}
+	return capital(string(k))
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func inStep(label string) string {
+	if label == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in %q", label)
+}
+
+func inBrackets(label string) string {
+	if label == "" {
+		return ""
+	}
+	return " (" + label + ")"
+}
+
+// paragraphs joins the parts that are not empty.
+func paragraphs(parts ...string) string {
+	kept := parts[:0:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, "\n\n")
+}

@@ -1,0 +1,170 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// ModifyPlan computes the waves, and refuses what must not be applied. It is a function of the
+// configuration, the refreshed state and private state, and asks no cluster: Terraform calls it
+// again during apply, without what the plan wrote into private state, and rejects any known value
+// that differs.
+func (r *applicationSetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var config, plan, state applicationSetModel
+	if !req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	}
+	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(warnOfDestruction(&state)...)
+		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, phase{Op: opDestroy})...)
+		return
+	}
+	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if req.State.Raw.IsNull() {
+		r.planCreate(ctx, req, resp, &config, &plan)
+	} else {
+		r.planUpdate(ctx, req, resp, &config, &plan, &state)
+	}
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
+	}
+}
+
+// planCreate plans a set from nothing. Nothing of private state may enter the plan: the same
+// call during apply does not have it. It is also what plans the second half of a replacement.
+func (r *applicationSetResource) planCreate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, config, plan *applicationSetModel) {
+	before, replaces, diags := readPrivate[phase](ctx, req.Private, keyPhase)
+	resp.Diagnostics.Append(diags...)
+	s, diags := readSettings(ctx, plan.Rollout)
+	resp.Diagnostics.Append(diags...)
+
+	if config.Namespace.IsNull() {
+		plan.Namespace = r.providerNamespace()
+	}
+	plan.ID = idOf(plan)
+	now := phase{Op: opCreate, Namespace: plan.Namespace.ValueString(), Name: plan.Name.ValueString()}
+	if replaces {
+		// An update of the same resource was planned just before: Terraform is to replace it.
+		now.Op = opForcedReplace
+		resp.Diagnostics.Append(guardReplacement(before.Existing, s, fmt.Sprintf(
+			"%s/%s is to be replaced: all of its Applications are deleted and created anew", before.Namespace, before.Name))...)
+	}
+	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
+	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s)...)
+}
+
+// planUpdate plans a change of a set that exists, or none.
+func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, config, plan, state *applicationSetModel) {
+	s, diags := readSettings(ctx, plan.Rollout)
+	resp.Diagnostics.Append(diags...)
+	known, diags := readTargets(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	prior := wavesOf(state.Waves)
+	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, phase{
+		Op: opUpdate, Namespace: state.Namespace.ValueString(), Name: state.Name.ValueString(), Existing: len(prior.names()),
+	})...)
+	resp.Diagnostics.Append(r.checkIdentity(config, plan, state)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	plan.ID = idOf(plan)
+	if plan.ID.Equal(state.ID) {
+		resp.Diagnostics.Append(plan.plan(prior, known, s)...)
+		return
+	}
+	// Terraform will plan again, as a create; that call does not see the state.
+	resp.Diagnostics.Append(guardReplacement(len(prior.names()), s, fmt.Sprintf(
+		"The set %s becomes %s: all of its Applications are deleted and created anew", state.ID.ValueString(), plan.ID.ValueString()))...)
+	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s)...)
+}
+
+// plan sets the waves and tells what is wrong or hazardous.
+func (m *applicationSetModel) plan(prior waves, known targets, s settings) diag.Diagnostics {
+	c, diags := m.read()
+	if diags.HasError() {
+		return diags
+	}
+	ch := change{prior: prior, planned: planWaves(c, known), content: c}
+	if c.complete {
+		ch.placed = place(c.set, c.apps)
+	}
+	diags.Append(ch.guardEmpty(s)...)
+	diags.Append(ch.guardDeletions(s)...)
+	diags.Append(ch.warnings(m)...)
+	m.Waves = ch.planned.value()
+	return diags
+}
+
+// checkIdentity refuses what would replace the set, and so delete its Applications, without
+// anybody having asked for it.
+func (r *applicationSetResource) checkIdentity(config, plan, state *applicationSetModel) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for name, unknown := range map[string]bool{"name": plan.Name.IsUnknown(), "namespace": plan.Namespace.IsUnknown()} {
+		if unknown {
+			diags.AddAttributeError(path.Root(name), "Unknown "+name, fmt.Sprintf(
+				"The %s of a set that exists must be known when it is planned: a changed one means that all Applications are deleted "+
+					"and created anew. Set it to a value that does not depend on resources that change in the same apply.", name))
+		}
+	}
+	now := r.providerNamespace()
+	if config.Namespace.IsNull() && !now.IsUnknown() && !now.Equal(state.Namespace) {
+		diags.AddAttributeError(path.Root("namespace"), "Namespace of the provider changed", fmt.Sprintf(
+			"%s was created in namespace %q, and the provider's namespace is %q now. The Applications are not moved. "+
+				"Set namespace = %q on the resource to leave them where they are, or namespace = %q to delete them and create them anew.",
+			state.ID.ValueString(), state.Namespace.ValueString(), now.ValueString(), state.Namespace.ValueString(), now.ValueString()))
+	}
+	return diags
+}
+
+// providerNamespace is the provider's, unknown where that is.
+func (r *applicationSetResource) providerNamespace() types.String {
+	if r.provider == nil || r.provider.NamespaceUnknown {
+		return types.StringUnknown()
+	}
+	return types.StringValue(r.provider.Namespace)
+}
+
+func idOf(m *applicationSetModel) types.String {
+	if m.Namespace.IsUnknown() || m.Name.IsUnknown() {
+		return types.StringUnknown()
+	}
+	return types.StringValue(m.Namespace.ValueString() + "/" + m.Name.ValueString())
+}
+
+// warnOfDestruction says in which order a destroy deletes.
+func warnOfDestruction(state *applicationSetModel) diag.Diagnostics {
+	var diags diag.Diagnostics
+	live := wavesOf(state.Waves)
+	labels := live.labels()
+	if len(labels) == 0 {
+		return diags
+	}
+	c, problems := state.read()
+	reverse := !problems.HasError() && c.set.Strategy.ReverseDeletion
+	groups := rollout.RemovalGroups(labels, reverse)
+	if !reverse {
+		diags.AddWarning("Applications will be deleted", fmt.Sprintf(
+			"All %d Applications of %s are deleted at the same time (deletion_order is AllAtOnce).", len(labels), state.ID.ValueString()))
+		return diags
+	}
+	lines := make([]string, len(groups))
+	for i, names := range groups {
+		lines[i] = fmt.Sprintf("  %s: %d", labels[names[0]], len(names))
+	}
+	diags.AddWarning("Applications will be deleted", fmt.Sprintf(
+		"%d Applications of %s are deleted in this order, each group when the one before it is gone:\n%s",
+		len(labels), state.ID.ValueString(), strings.Join(lines, "\n")))
+	return diags
+}

@@ -1,0 +1,137 @@
+package provider
+
+import (
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// placed is an Application with what the strategy says about it.
+type placed struct {
+	app appset.Application
+	// step is an index into the steps, or rollout.NoStep. It counts only while certain.
+	step int
+	// certain is false where a label that is not known yet decides; then candidates are the steps
+	// it could be in.
+	certain    bool
+	candidates []int
+	mode       rollout.Mode
+	// modeKnown is false while max_update, or whether automated sync is on, is not known.
+	modeKnown bool
+	// hash is empty while the Application is not fully known.
+	hash    string
+	sources []rollout.Source
+}
+
+// place gives every Application its step and mode.
+func place(set *appset.Set, apps []appset.Application) []placed {
+	out := make([]placed, len(apps))
+	for i, app := range apps {
+		p := placed{app: app, sources: sourcesOf(app.Sources)}
+		p.step, p.candidates = stepOf(set.Strategy, app)
+		p.certain = len(p.candidates) == 0
+		p.mode, p.modeKnown = modeOf(set.Strategy, p.step, app)
+		if !app.HasUnknown {
+			p.hash = appset.HashRendered(app.Object)
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// stepOf is the first step that selects the Application, or NoStep. While an earlier one could
+// select it as well, candidates are all that are possible.
+func stepOf(s appset.Strategy, app appset.Application) (step int, candidates []int) {
+	certain, maybe := s.StepsFor(app)
+	step = rollout.NoStep
+	if len(certain) > 0 {
+		step = certain[0]
+	}
+	for _, m := range maybe {
+		if step == rollout.NoStep || m < step {
+			candidates = append(candidates, m)
+		}
+	}
+	if len(candidates) > 0 {
+		candidates = append(candidates, step)
+	}
+	return step, candidates
+}
+
+func modeOf(s appset.Strategy, step int, app appset.Application) (mode rollout.Mode, known bool) {
+	switch {
+	case s.Unknown:
+		return "", false
+	case s.Type != appset.RollingSync:
+		if app.Automated {
+			return rollout.ModeAutomated, true
+		}
+		return rollout.ModeSync, !app.HasUnknown
+	case step == rollout.NoStep:
+		return rollout.ModeWrite, true
+	case s.Steps[step].MaxUpdate.Manual():
+		return rollout.ModeManual, true
+	}
+	return rollout.ModeSync, !s.Steps[step].MaxUpdate.Unknown
+}
+
+// sourcesOf is nil while one of the sources is not known.
+func sourcesOf(in []appset.Source) []rollout.Source {
+	out := make([]rollout.Source, len(in))
+	for i, s := range in {
+		if s.Unknown {
+			return nil
+		}
+		out[i] = rollout.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision}
+	}
+	return out
+}
+
+// labelOf names a step of the strategy.
+func labelOf(labels []string, step int) string {
+	if step == rollout.NoStep || step >= len(labels) {
+		return rollout.NoStepLabel
+	}
+	return labels[step]
+}
+
+// planWaves computes the waves that a configuration is to reach: a pure function of the
+// configuration and of what the last refresh found (known; empty for a create).
+//
+// A leaf that is known here must be what the apply stores. So a leaf stays open while its
+// revision is not certain, a step while it is not certain what is in it, and all of them while
+// the number of Applications or the steps themselves are not known.
+func planWaves(c content, known targets) waves {
+	if c.unknown || !c.complete || c.set.Strategy.Unknown {
+		return waves{unknown: true}
+	}
+	labels, pins := c.set.Strategy.Labels(), known.pins()
+	w := newWaves()
+	for _, p := range place(c.set, c.apps) {
+		switch {
+		case !p.certain:
+			for _, step := range p.candidates {
+				w.step(labelOf(labels, step)).unknown = true
+			}
+		case p.app.NameUnknown:
+			w.step(labelOf(labels, p.step)).unknown = true
+		default:
+			w.step(labelOf(labels, p.step)).leaves[p.app.Name] = p.leaf(known.known(p.app.Name), pins)
+		}
+	}
+	return w
+}
+
+// leaf is the text of the target; empty while it is not known.
+func (p placed) leaf(known *rollout.KnownTarget, pins rollout.Pins) string {
+	if !p.modeKnown || p.hash == "" {
+		return ""
+	}
+	if p.mode != rollout.ModeSync {
+		return rollout.Leaf(nil, nil, p.hash)
+	}
+	revisions := rollout.DesiredRevisions(p.sources, p.hash, known, pins)
+	if revisions == nil {
+		return ""
+	}
+	return rollout.Leaf(p.sources, revisions, p.hash)
+}

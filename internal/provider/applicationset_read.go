@@ -1,0 +1,41 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+)
+
+// Read stores what is live in the waves, and the facts that a plan is made from in private
+// state. Everything that the user configured stays as it is.
+func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	var state applicationSetModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	home, _, diags := readPrivate[cluster](ctx, req.Private, keyCluster)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	c, diags := r.connect(ctx, &state, home)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if resp.Diagnostics.Append(c.load(ctx)...); resp.Diagnostics.HasError() {
+		return
+	}
+	if c.record == nil && len(c.live) == 0 {
+		resp.State.RemoveResource(ctx)
+		return
+	}
+	if r.provider.Refresh {
+		resp.Diagnostics.Append(c.refresh(ctx)...)
+	}
+	// A configuration that was applied once is readable; if a later version of the provider
+	// refuses it, the labels stored with the Applications still tell their steps.
+	content, _ := state.read()
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, c.live, c.proven()).value())...)
+	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, targetsOf(c.live))...)
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
+}

@@ -1,0 +1,139 @@
+package provider
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// rolloutPlan is what the engine is to reach. The content must be complete and fully known.
+// Revisions are those that planWaves promised: both ask the same function the same question.
+func rolloutPlan(c content, known targets, proven map[string]string) rollout.Plan {
+	labels, pins := c.set.Strategy.Labels(), known.pins()
+	p := rollout.Plan{
+		NoStepLabel:      rollout.NoStepLabel,
+		Pins:             pins,
+		DisableAutomated: c.set.Strategy.Type == appset.RollingSync,
+	}
+	count := map[int]int{}
+	for _, a := range place(c.set, c.apps) {
+		count[a.step]++
+		d := rollout.Desired{Name: a.app.Name, Step: a.step, Mode: a.mode, Hash: a.hash, Sources: a.sources}
+		if a.mode == rollout.ModeSync {
+			d.Revisions = rollout.DesiredRevisions(a.sources, a.hash, known.known(a.app.Name), pins)
+		}
+		leaf := a.leaf(known.known(a.app.Name), pins)
+		d.Proven = leaf != "" && leaf == proven[a.app.Name]
+		p.Apps = append(p.Apps, d)
+	}
+	for i, label := range labels {
+		p.Steps = append(p.Steps, rollout.Step{Label: label, Limit: limitOf(c.set.Strategy, i, count[i])})
+	}
+	return p
+}
+
+// limitOf is how many of a step may be in flight. In a manual step nothing is in flight: all of
+// it is written, and waits for people.
+func limitOf(s appset.Strategy, step, total int) int {
+	if s.Type != appset.RollingSync || s.Steps[step].MaxUpdate.Manual() {
+		return -1
+	}
+	return s.Steps[step].MaxUpdate.Limit(total)
+}
+
+// reached are the waves after a run: what each Application was brought to.
+func reached(p rollout.Plan, o rollout.Outcome) waves {
+	w := newWaves()
+	for i := range p.Apps {
+		d := &p.Apps[i]
+		w.step(stepName(p, d.Step)).leaves[d.Name] = leafOf(d, o)
+	}
+	return w
+}
+
+// leafOf is the leaf of an Application's target, with the revisions that the run has resolved.
+func leafOf(d *rollout.Desired, o rollout.Outcome) string {
+	if d.Mode != rollout.ModeSync {
+		return rollout.Leaf(nil, nil, d.Hash)
+	}
+	revisions := d.Revisions
+	if revisions == nil {
+		revisions = o.Revisions[d.Name]
+	}
+	return rollout.Leaf(d.Sources, revisions, d.Hash)
+}
+
+func stepName(p rollout.Plan, step int) string {
+	if step == rollout.NoStep {
+		return p.NoStepLabel
+	}
+	return p.Steps[step].Label
+}
+
+// objectsOf are the rendered Applications by name.
+func objectsOf(apps []appset.Application) map[string]map[string]any {
+	objects := make(map[string]map[string]any, len(apps))
+	for _, a := range apps {
+		objects[a.Name] = a.Object
+	}
+	return objects
+}
+
+// liveWaves are the waves of what is live: every Application of the set, also those that the
+// content does not have any more. The step is the one it was rolled out in.
+func liveWaves(c content, live []rollout.Live, proven map[string]string) waves {
+	w := newWaves()
+	at := map[string]placed{}
+	if c.complete {
+		for _, p := range place(c.set, c.apps) {
+			at[p.app.Name] = p
+		}
+	}
+	for i := range live {
+		l := &live[i]
+		p, desired := at[l.Name]
+		label, mode := l.StepLabel, liveMode(c.set, l)
+		if desired && p.certain {
+			mode = p.mode
+			if label == "" {
+				label = labelOf(c.set.Strategy.Labels(), p.step)
+			}
+		}
+		if label == "" {
+			label = rollout.NoStepLabel
+		}
+		w.step(label).leaves[l.Name] = rollout.LiveLeaf(l, mode, proven[l.Name])
+	}
+	return w
+}
+
+// liveMode tells how an Application that is not desired any more got to its target, by the step
+// it was rolled out in.
+func liveMode(set *appset.Set, l *rollout.Live) rollout.Mode {
+	switch n := rollout.StepNumber(l.StepLabel); {
+	case l.StepLabel == rollout.AllAtOnceLabel && l.AutomatedOn:
+		return rollout.ModeAutomated
+	case l.StepLabel == rollout.NoStepLabel:
+		return rollout.ModeWrite
+	case set != nil && l.StepLabel != rollout.AllAtOnceLabel && n > 0 && n <= len(set.Strategy.Steps) && set.Strategy.Steps[n-1].MaxUpdate.Manual():
+		return rollout.ModeManual
+	}
+	return rollout.ModeSync
+}
+
+// targetsOf are the facts that a plan is made from.
+func targetsOf(live []rollout.Live) targets {
+	pins := rollout.ResolvePins(live)
+	apps := map[string]rollout.KnownTarget{}
+	for i := range live {
+		l := &live[i]
+		if revisions := rollout.TargetRevisions(l, pins); revisions != nil {
+			apps[l.Name] = rollout.KnownTarget{Hash: l.Hash, Revisions: revisions}
+		}
+	}
+	return newTargets(pins, apps)
+}
+
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,216 @@
+package provider
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// snapshotTimeout is how long looking at what was reached may take when the apply itself has
+// been cancelled: CI systems kill a process some seconds after they have asked it to stop.
+const snapshotTimeout = 10 * time.Second
+
+// apply is one rollout of a set.
+type apply struct {
+	*connected
+	settings settings
+	content  content
+	plan     rollout.Plan
+	adopt    map[string]string
+	timeout  time.Duration
+	// touched tells that something has been written.
+	touched bool
+	outcome rollout.Outcome
+}
+
+// run writes the record, rolls the plan out and writes the record again. It returns what went
+// wrong besides the outcome.
+func (a *apply) run(ctx context.Context) diag.Diagnostics {
+	diags := a.begin(ctx)
+	if diags.HasError() {
+		return diags
+	}
+	session := a.client.Session(a.owner, objectsOf(a.content.apps), argocd.SessionOptions{
+		Prune: a.settings.prune, Cascade: a.cascade(), Adopt: a.adopt,
+	})
+	a.outcome = rollout.Run(ctx, session, rollout.RealClock{}, a.plan, a.settings.options(ctx, a.timeout))
+	// The apply may have been cancelled: what was reached is worth storing nevertheless.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
+	defer cancel()
+	diags.Append(a.end(ctx)...)
+	return diags
+}
+
+func (a *apply) cascade() argocd.Cascade {
+	if a.settings.orphan {
+		return argocd.CascadeOrphan
+	}
+	return argocd.CascadeDelete
+}
+
+// begin announces the rollout in the record.
+func (a *apply) begin(ctx context.Context) diag.Diagnostics {
+	var diags diag.Diagnostics
+	a.record.ApplicationSet = a.content.document
+	a.rememberPrevious()
+	a.record.Rollouts = append(a.record.Rollouts, argocd.Rollout{ID: newID(), Started: time.Now().UTC(), Actor: actor()})
+	if extra := len(a.record.Rollouts) - argocd.KeptRollouts; extra > 0 {
+		a.record.Rollouts = a.record.Rollouts[extra:]
+	}
+	if err := a.client.SaveRecord(ctx, a.owner, a.record); err != nil {
+		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s before the first Application", a.owner), err))
+		return diags
+	}
+	a.touched = true
+	return diags
+}
+
+// rememberPrevious keeps the specs that the rollout replaces. A rollout that goes on with an
+// unfinished one adds to what that has kept.
+func (a *apply) rememberPrevious() {
+	if n := len(a.record.Rollouts); a.record.Previous == nil || n == 0 || finished(a.record.Rollouts[n-1]) {
+		a.record.Previous = map[string]map[string]any{}
+	}
+	hashes := map[string]string{}
+	for i := range a.live {
+		hashes[a.live[i].Name] = a.live[i].Hash
+	}
+	for _, d := range a.plan.Apps {
+		_, kept := a.record.Previous[d.Name]
+		if obj := a.objects[d.Name]; obj != nil && !kept && hashes[d.Name] != d.Hash {
+			if spec, ok := obj.Object["spec"].(map[string]any); ok {
+				a.record.Previous[d.Name] = spec
+			}
+		}
+	}
+}
+
+// The outcomes of a step in the record.
+const (
+	stepDone   = "done"
+	stepFailed = "failed"
+	stepOpen   = "open"
+)
+
+func finished(r argocd.Rollout) bool {
+	for _, o := range r.Outcomes {
+		if o.Outcome != stepDone {
+			return false
+		}
+	}
+	return !r.Ended.IsZero()
+}
+
+// end stores what the rollout has reached.
+func (a *apply) end(ctx context.Context) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if a.outcome.OK() {
+		a.record.State = argocd.StateComplete
+	}
+	a.record.Proven = a.nowProven()
+	last := &a.record.Rollouts[len(a.record.Rollouts)-1]
+	last.Ended = time.Now().UTC()
+	last.Outcomes = stepOutcomes(a.plan, a.outcome)
+	for _, p := range newTargets(a.outcome.Pins, nil).Pins {
+		last.Pins = append(last.Pins, argocd.Pin(p))
+	}
+	if err := a.client.SaveRecord(ctx, a.owner, a.record); err != nil {
+		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s after the rollout", a.owner), err))
+	}
+	return diags
+}
+
+// nowProven are the leaves that a rollout has reached: those of this one, and older ones of
+// Applications that this one has not finished.
+func (a *apply) nowProven() map[string]string {
+	proven, done := map[string]string{}, map[string]bool{}
+	for _, name := range a.outcome.Done {
+		done[name] = true
+	}
+	for i := range a.plan.Apps {
+		d := &a.plan.Apps[i]
+		if done[d.Name] {
+			proven[d.Name] = leafOf(d, a.outcome)
+		} else if before, ok := a.record.Proven[d.Name]; ok {
+			proven[d.Name] = before
+		}
+	}
+	return proven
+}
+
+// stepOutcomes tells how each step ended.
+func stepOutcomes(p rollout.Plan, o rollout.Outcome) []argocd.Outcome {
+	ended := map[string]string{}
+	for _, open := range o.Open {
+		ended[open.Step] = stepOpen
+	}
+	for _, f := range o.Failures {
+		ended[f.Step] = stepFailed
+	}
+	out := make([]argocd.Outcome, len(p.Steps))
+	for i, s := range p.Steps {
+		out[i] = argocd.Outcome{Step: s.Label, Outcome: stepDone}
+		if how, ok := ended[s.Label]; ok {
+			out[i].Outcome = how
+		}
+	}
+	return out
+}
+
+// snapshot is what is live now; ok is false when that cannot be told.
+func (a *apply) snapshot(ctx context.Context) (live []rollout.Live, ok bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
+	defer cancel()
+	live, _, err := a.client.List(ctx, a.owner)
+	if err != nil {
+		tflog.Warn(ctx, "cannot list the Applications after the rollout", map[string]any{"set": a.owner.String(), "error": err.Error()})
+	}
+	return live, err == nil
+}
+
+// options are the limits of a run that ends after timeout.
+func (s settings) options(ctx context.Context, timeout time.Duration) rollout.Options {
+	return rollout.Options{
+		AppTimeout:             s.appTimeout,
+		MinHealthy:             s.minHealthyTime,
+		DegradedGrace:          s.degradedGrace,
+		ErrorGrace:             s.errorGrace,
+		DeleteTimeout:          s.appTimeout,
+		IgnoreUnhealthyEarlier: !s.requireHealthyEarlier,
+		Deadline:               time.Now().Add(timeout),
+		NewID:                  newID,
+		Notes: func(n rollout.Note) {
+			tflog.Info(ctx, "rollout", map[string]any{"application": n.App, "step": n.Step, "phase": string(n.Phase), "text": n.Text})
+		},
+	}
+}
+
+// newID is 32 random hexadecimal digits.
+func newID() string {
+	var b [16]byte
+	// crypto/rand never fails: the process ends where the system has no randomness.
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// actor is who runs Terraform, for the history: user@host as far as known.
+func actor() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}

@@ -1,0 +1,130 @@
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+var (
+	stringType = types.StringType
+	// waveType is one wave: Application name -> target.
+	waveType = types.MapType{ElemType: types.StringType}
+)
+
+func (r *applicationSetResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = applicationSetSchema(ctx)
+}
+
+// IdentitySchema names a set by where its Applications live.
+func (r *applicationSetResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = identityschema.Schema{
+		Attributes: map[string]identityschema.Attribute{
+			"namespace": identityschema.StringAttribute{
+				RequiredForImport: true,
+				Description:       "Namespace of the Applications, e.g. \"argocd\".",
+			},
+			"name": identityschema.StringAttribute{
+				RequiredForImport: true,
+				Description:       "Name of the ApplicationSet, e.g. \"guestbook\".",
+			},
+		},
+	}
+}
+
+func applicationSetSchema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "An ApplicationSet that Terraform rolls out step by step: `terraform plan` shows the waves, `terraform " +
+			"apply` brings one step after the other to its target and proves it done before the next one starts, and fails if one is " +
+			"not. The provider owns the Applications itself; no ApplicationSet object is created in the cluster.",
+		Attributes: attributes{
+			"id": schema.StringAttribute{
+				Computed:            true,
+				MarkdownDescription: "`namespace/name`, e.g. `\"argocd/guestbook\"`.",
+			},
+			"name": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "Name of the set. It marks the Applications as belonging together; changing it deletes them and creates " +
+					"new ones. Required, e.g. `\"guestbook\"`.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Validators:    []validator.String{stringvalidator.RegexMatches(objectName, objectNameRule)},
+			},
+			"namespace": schema.StringAttribute{
+				Optional: true,
+				Computed: true,
+				MarkdownDescription: "Namespace of the Applications; changing it deletes them and creates new ones. Default: the provider's " +
+					"`namespace` when the set is created, and it stays there, e.g. `\"argocd\"`.",
+				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
+				Validators:    []validator.String{stringvalidator.RegexMatches(labelValue, labelValueRule)},
+			},
+			"spec": object("The ApplicationSet spec of Argo CD 3.6, field by field, in snake_case. Exactly one of `spec` and `manifest`.",
+				specAttributes()),
+			"manifest": text("A whole ApplicationSet in YAML or JSON, used unchanged. Its name and namespace must be absent or the same as " +
+				"here. Exactly one of `spec` and `manifest`, e.g. `file(\"appset.yaml\")`."),
+			"rollout": object("How the rollout behaves where Argo CD has no field for it. Default: as below.", rolloutAttributes()),
+			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
+				Create: true, Update: true, Delete: true,
+				CreateDescription: timeoutDescription("first rollout"),
+				UpdateDescription: timeoutDescription("rollout"),
+				DeleteDescription: timeoutDescription("deletion") + " It must have been applied before the deletion.",
+			}),
+			"waves": schema.MapAttribute{
+				Computed:    true,
+				ElementType: waveType,
+				MarkdownDescription: "Step -> Application -> target: `main@1f3a9c2 #5be01234` is the branch, the commit it is pinned to, and a " +
+					"hash of the spec. State holds what is live, the plan what is to be, so the difference is exactly the rollout " +
+					"to come. Steps stand in the order in which they roll out.",
+			},
+		},
+	}
+}
+
+func timeoutDescription(what string) string {
+	return "How long a whole " + what + " may take, e.g. \"30m\". Then nothing new starts, and apply fails with what was reached; " +
+		"the next apply goes on from there. Default: \"1h\"."
+}
+
+func rolloutAttributes() attributes {
+	duration := func(description string) schema.Attribute {
+		return schema.StringAttribute{
+			Optional: true, MarkdownDescription: description,
+			Validators: []validator.String{durationText{}},
+		}
+	}
+	return attributes{
+		"app_timeout": duration("How long one Application may take from the moment it starts until it is proven done; then the rollout " +
+			"fails. Manual steps have no such limit. Default: `\"10m\"`, e.g. `\"30m\"`."),
+		"min_healthy_time": duration("How long an Application must stay healthy before it counts as done. Default: `\"5s\"`, e.g. `\"1m\"`."),
+		"degraded_grace": duration("How long an Application may be Degraded before the rollout fails: operators flip to it for seconds. " +
+			"Default: `\"30s\"`, e.g. `\"2m\"`."),
+		"error_grace": duration("How long a sync error or comparison error must stand before the rollout fails. Default: `\"10s\"`, " +
+			"e.g. `\"1m\"`."),
+		"require_healthy_earlier": flag("No step starts while an Application of an earlier step is Degraded, Missing or Unknown, even one that " +
+			"this rollout does not change. Default: `true`."),
+		"prune": flag("Whether syncs of the rollout delete resources that are gone from the source. Default: the " +
+			"`automated.prune` of each Application."),
+		"max_deletions": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "How many Applications one plan may remove, a number or a percentage of those that exist (rounded down, at " +
+				"least 1). More is an error at plan. Destroying the resource is exempt. Default: `\"20%\"`, e.g. `5` or `\"100%\"`.",
+			Validators: []validator.String{amountText{}},
+		},
+		"allow_empty": flag("Allow a set that generates no Application at all. Default: `false`, an error at plan."),
+		"adopt_existing": flag("Take over Applications of the same names that exist already, unless an ApplicationSet in the cluster " +
+			"owns them. Default: `false`, an error that names them."),
+		"deletion": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "What happens to the resources of an Application that is deleted: `\"cascade\"` deletes them, `\"orphan\"` leaves " +
+				"them running. Default: `\"cascade\"`, e.g. `\"orphan\"`.",
+			Validators: []validator.String{stringvalidator.OneOf(deletionCascade, deletionOrphan)},
+		},
+	}
+}

@@ -1,0 +1,195 @@
+package provider
+
+import (
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+)
+
+// sourceAttributes are the fields of one source. Terraform allows free-form values only outside
+// of lists, so helm.values_object exists only where single is set, not in sources.
+func sourceAttributes(single bool) attributes {
+	return attributes{
+		"repo_url": requiredText("URL of the git repository, Helm repository or OCI registry. Templated. Required, e.g. " +
+			"`\"https://github.com/infra-team/cluster-deployments.git\"`."),
+		"path": text("Directory in the git repository. Templated. Default: none; one of `path`, `chart` and `ref` is needed, " +
+			"e.g. `\"guestbook/{{.cluster}}\"`."),
+		"target_revision": text("Branch, tag or commit of the git repository, or version (range) of the chart. A branch or a range is " +
+			"resolved once for each rollout, and every step gets that same revision. Templated. Default: `HEAD`; required for " +
+			"charts, e.g. `\"main\"`."),
+		"chart": text("Name of a chart in the Helm repository. Templated. Default: none, e.g. `\"podinfo\"`."),
+		"ref": text("Name under which the value files of other sources refer to this one (`$NAME/path`). Default: none, " +
+			"e.g. `\"values\"`."),
+		"name": text("Name of the source that Argo CD shows. Default: none, e.g. `\"chart\"`."),
+		"tag_prefix": text("Only git tags with this prefix are considered when `target_revision` is a version range. " +
+			"Default: none, e.g. `\"component-b/\"`."),
+		"helm":      object("How Helm renders the source. Default: Argo CD's own settings.", helmAttributes(single)),
+		"kustomize": object("How Kustomize renders the source. Default: Argo CD's own settings.", kustomizeAttributes()),
+		"directory": object("How plain manifests are found in the directory. Default: `*.yaml`, `*.yml` and `*.json` of the "+
+			"directory itself.", directoryAttributes()),
+	}
+}
+
+func helmAttributes(single bool) attributes {
+	a := attributes{
+		"release_name": text("Release name. Templated. Default: the Application's name, e.g. `\"guestbook\"`."),
+		"value_files": texts("Value files, later ones win, relative to the source or `$REF/path`. Templated. Default: none, " +
+			"e.g. `[\"values-{{.env}}.yaml\"]`."),
+		"ignore_missing_value_files": flag("Skip value files that do not exist. Default: `false`."),
+		"values": text("Values as a YAML text; they win over `value_files`. Templated. Default: none, " +
+			"e.g. `\"replicaCount: 2\"`."),
+		"parameters": objects("Single values (`--set`); they win over everything else. Default: none.", attributes{
+			"name":         requiredText("Name of the value. Required, e.g. `\"image.tag\"`."),
+			"value":        text("Its value. Templated. Default: empty, e.g. `\"{{.tag}}\"`."),
+			"force_string": flag("Take numbers and `true`/`false` as text (`--set-string`). Default: `false`."),
+		}),
+		"file_parameters": objects("Single values read from files of the source (`--set-file`). Default: none.", attributes{
+			"name": requiredText("Name of the value. Required, e.g. `\"config\"`."),
+			"path": requiredText("Path of the file. Templated. Required, e.g. `\"files/config.ini\"`."),
+		}),
+		"version":                text("Version of Helm to render with. Default: Argo CD's, e.g. `\"v3\"`."),
+		"pass_credentials":       flag("Send credentials to every domain (`--pass-credentials`). Default: `false`."),
+		"skip_crds":              flag("Leave out the chart's `crds` directory (`--skip-crds`). Default: `false`."),
+		"skip_schema_validation": flag("Do not check values against the chart's schema. Default: `false`."),
+		"skip_tests":             flag("Leave out test hooks (`--skip-tests`). Default: `false`."),
+		"namespace":              text("Namespace to render with. Default: the destination's, e.g. `\"guestbook\"`."),
+		"kube_version":           text("Kubernetes version to render for. Default: the destination cluster's, e.g. `\"1.34.0\"`."),
+		"api_versions": texts("Resource kinds to render for, `[group/]version/kind`. Default: the destination cluster's, e.g. " +
+			"`[\"monitoring.coreos.com/v1/ServiceMonitor\"]`."),
+	}
+	if single {
+		a["values_object"] = schema.DynamicAttribute{
+			Optional: true,
+			MarkdownDescription: "Values as an object of any shape; they win over `values`. Keys are never renamed, types are kept. " +
+				"Templated. Only under `source`; in `sources` use `values = yamlencode({...})`. Default: none, " +
+				"e.g. `{ replicaCount = 2 }`.",
+		}
+	}
+	return a
+}
+
+func kustomizeAttributes() attributes {
+	selector := attributes{
+		"group":               text("API group. Default: any, e.g. `\"apps\"`."),
+		"version":             text("API version. Default: any, e.g. `\"v1\"`."),
+		"kind":                text("Kind. Default: any, e.g. `\"Deployment\"`."),
+		"name":                text("Name (a regular expression). Default: any, e.g. `\"guestbook-ui\"`."),
+		"namespace":           text("Namespace (a regular expression). Default: any, e.g. `\"guestbook\"`."),
+		"label_selector":      text("Label selector. Default: any, e.g. `\"app=guestbook\"`."),
+		"annotation_selector": text("Annotation selector. Default: any, e.g. `\"tier=web\"`."),
+	}
+	return attributes{
+		"name_prefix": text("Prefix of all resource names. Templated. Default: none, e.g. `\"dev-\"`."),
+		"name_suffix": text("Suffix of all resource names. Templated. Default: none, e.g. `\"-v2\"`."),
+		"images": texts("Image overrides as in `kustomize edit set image`. Templated. Default: none, " +
+			"e.g. `[\"gcr.io/heptio-images/ks-guestbook-demo:0.2\"]`."),
+		"common_labels":               textMap("Labels added to all resources. Templated. Default: none, e.g. `{ team = \"web\" }`."),
+		"common_annotations":          textMap("Annotations added to all resources. Templated. Default: none, e.g. `{ owner = \"web\" }`."),
+		"force_common_labels":         flag("Let `common_labels` replace labels that exist. Default: `false`."),
+		"force_common_annotations":    flag("Let `common_annotations` replace annotations that exist. Default: `false`."),
+		"common_annotations_envsubst": flag("Replace `${VAR}` in `common_annotations` with Argo CD's build environment. Default: `false`."),
+		"label_without_selector":      flag("Add `common_labels` to metadata only, not to selectors. Default: `false`."),
+		"label_include_templates": flag("With `label_without_selector`, add `common_labels` to pod templates too. " +
+			"Default: `false`."),
+		"version":                   text("Version of Kustomize to render with. Default: Argo CD's, e.g. `\"v5.4.3\"`."),
+		"namespace":                 text("Namespace set on all resources. Templated. Default: none, e.g. `\"guestbook\"`."),
+		"components":                texts("Kustomize components to add. Templated. Default: none, e.g. `[\"../components/tls\"]`."),
+		"ignore_missing_components": flag("Skip components that do not exist. Default: `false`."),
+		"kube_version":              text("Kubernetes version to render for. Default: the destination cluster's, e.g. `\"1.34.0\"`."),
+		"api_versions":              texts("Resource kinds to render for. Default: the destination cluster's, e.g. `[\"apps/v1/Deployment\"]`."),
+		"replicas": objects("Replica counts of Deployments and StatefulSets. Default: as in the manifests.", attributes{
+			"name":  requiredText("Name of the workload. Templated. Required, e.g. `\"guestbook-ui\"`."),
+			"count": requiredText("Number of replicas; a template is allowed. Required, e.g. `3`."),
+		}),
+		"patches": objects("Patches. Default: none.", attributes{
+			"path":    text("File of the source that holds the patch. Default: none, e.g. `\"patch.yaml\"`."),
+			"patch":   text("The patch itself, YAML. Templated. Default: none."),
+			"target":  object("Resources to patch. Default: those the patch names.", selector),
+			"options": flagMap("Options of the patch. Default: none, e.g. `{ allowNameChange = true }`."),
+		}),
+	}
+}
+
+func directoryAttributes() attributes {
+	variable := func(what string) schema.Attribute {
+		return objects(what+" Default: none.", attributes{
+			"name":  requiredText("Name of the variable. Required, e.g. `\"env\"`."),
+			"value": requiredText("Its value. Templated. Required, e.g. `\"{{.env}}\"`."),
+			"code":  flag("Evaluate the value as Jsonnet code. Default: `false`."),
+		})
+	}
+	return attributes{
+		"recurse": flag("Look into subdirectories as well. Default: `false`."),
+		"include": text("Glob pattern of the files to take. Templated. Default: all, e.g. `\"*.yaml\"`."),
+		"exclude": text("Glob pattern of the files to leave out. Templated. Default: none, e.g. `\"config.json\"`."),
+		"disable_extension_filter": flag("Take files of any extension; then set `include`. " +
+			"Default: `false`."),
+		"jsonnet": object("How Jsonnet files are evaluated. Default: no variables.", attributes{
+			"ext_vars": variable("External variables."),
+			"tlas":     variable("Top-level arguments."),
+			"libs":     texts("Additional library directories. Default: none, e.g. `[\"vendor\"]`."),
+		}),
+	}
+}
+
+// specOfApplication is template.spec.
+func specOfApplication() attributes {
+	a := attributes{
+		"project": requiredText("AppProject of the Application. Templated. Required, e.g. `\"default\"`."),
+		"source": object("What is deployed: one source. Exactly one of `source` and `sources` is needed.",
+			sourceAttributes(true)),
+		"sources": objects("What is deployed: several sources; each is pinned to a revision of its own for the whole rollout. "+
+			"Exactly one of `source` and `sources` is needed.", sourceAttributes(false)),
+		"destination": requiredObject("Where it is deployed. Exactly one of `server` and `name` is needed.", attributes{
+			"server":    text("API server of the cluster. Templated. Default: none, e.g. `\"https://kubernetes.default.svc\"`."),
+			"name":      text("Name of the cluster in Argo CD. Templated. Default: none, e.g. `\"in-cluster\"`."),
+			"namespace": text("Namespace of resources that name none. Templated. Default: none, e.g. `\"guestbook\"`."),
+		}),
+		"revision_history_limit": number("Number of history entries that Argo CD keeps. Default: `10`."),
+	}
+	maps.Copy(a, attributes{
+		"ignore_differences": objects("Fields that Argo CD leaves out when it compares. Default: none.", attributes{
+			"group":                   text("API group of the resources. Default: the core group, e.g. `\"apps\"`."),
+			"kind":                    requiredText("Kind of the resources. Required, e.g. `\"Deployment\"`."),
+			"name":                    text("Name of the resource. Default: any, e.g. `\"guestbook-ui\"`."),
+			"namespace":               text("Namespace of the resource. Default: any, e.g. `\"guestbook\"`."),
+			"json_pointers":           texts("JSON pointers. Default: none, e.g. `[\"/spec/replicas\"]`."),
+			"jq_path_expressions":     texts("jq path expressions. Default: none, e.g. `[\".spec.template.spec.containers[].image\"]`."),
+			"managed_fields_managers": texts("Ignore fields of these field managers. Default: none, e.g. `[\"kube-controller-manager\"]`."),
+		}),
+		"info": objects("Information that Argo CD shows with the Application. Default: none.", attributes{
+			"name":  requiredText("Name of the entry. Required, e.g. `\"url\"`."),
+			"value": requiredText("Its text. Templated. Required, e.g. `\"https://example.com\"`."),
+		}),
+		"sync_policy": object("How Argo CD syncs the Application. Default: no automated sync, no options.", syncPolicyAttributes()),
+	})
+	return a
+}
+
+func syncPolicyAttributes() attributes {
+	return attributes{
+		"automated": object("Let Argo CD sync by itself. With the RollingSync strategy it is switched off on every Application "+
+			"(`enabled = false`, as Argo CD does), so that no step syncs before its turn. Default: off.", attributes{
+			"enabled": flag("Whether it is on. Default: `true` where `automated` is set."),
+			"prune": flag("Delete resources that are gone from the source; the rollout's own syncs follow it unless " +
+				"`rollout.prune` is set. Default: `false`."),
+			"self_heal":   flag("Sync also when the live resources were changed. Default: `false`."),
+			"allow_empty": flag("Allow a sync that deletes every resource. Default: `false`."),
+		}),
+		"sync_options": texts("Sync options; the rollout's own syncs use them too. Templated. Default: none, " +
+			"e.g. `[\"CreateNamespace=true\"]`."),
+		"retry": object("Retries of a failed sync; the rollout's own syncs use them too. Default: 5 retries in a rollout.", attributes{
+			"limit":   number("Number of retries; negative means for ever. Default: `0`, e.g. `2`."),
+			"refresh": flag("Retry with the newest revision. A rollout ignores it: its revisions are pinned. Default: `false`."),
+			"backoff": object("Pauses between retries. Default: 5 s, doubled each time, 3 minutes at most.", attributes{
+				"duration":     text("First pause. Default: `\"5s\"`, e.g. `\"10s\"`."),
+				"factor":       number("Factor of each further pause. Default: `2`."),
+				"max_duration": text("Longest pause. Default: `\"3m\"`, e.g. `\"5m\"`."),
+			}),
+		}),
+		"managed_namespace_metadata": object("Metadata of the namespace that `CreateNamespace=true` creates. Default: none.", attributes{
+			"labels":      textMap("Labels. Templated. Default: none, e.g. `{ team = \"web\" }`."),
+			"annotations": textMap("Annotations. Templated. Default: none, e.g. `{ owner = \"web\" }`."),
+		}),
+	}
+}

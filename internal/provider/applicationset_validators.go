@@ -1,0 +1,101 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+)
+
+// Names of Kubernetes objects (RFC 1123 subdomain) and of namespaces (RFC 1123 label).
+var (
+	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	labelValue = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+)
+
+const (
+	objectNameRule = "must be 1 to 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	labelValueRule = "must be 1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
+)
+
+// durationText accepts what parseDuration does.
+type durationText struct{}
+
+func (durationText) Description(context.Context) string {
+	return `a duration such as "30s", "10m" or "1h30m", not negative`
+}
+
+func (v durationText) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v durationText) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := parseDuration(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", fmt.Sprintf("%q is not %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
+	}
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err == nil && d < 0 {
+		err = fmt.Errorf("%s is negative", s)
+	}
+	return d, err
+}
+
+// amount is a number of Applications, or a percentage of them.
+type amount struct {
+	value   int
+	percent bool
+}
+
+// of is the amount of n Applications: a percentage is rounded down, and is at least 1 above 0%.
+func (a amount) of(n int) int {
+	if !a.percent {
+		return a.value
+	}
+	scaled := n * a.value / 100
+	if scaled == 0 && a.value > 0 {
+		return 1
+	}
+	return scaled
+}
+
+func (a amount) String() string {
+	if a.percent {
+		return strconv.Itoa(a.value) + "%"
+	}
+	return strconv.Itoa(a.value)
+}
+
+func parseAmount(s string) (amount, error) {
+	digits, percent := strings.CutSuffix(s, "%")
+	n, err := strconv.Atoi(digits)
+	if err != nil || n < 0 || strconv.Itoa(n) != digits || (percent && n > 100) {
+		return amount{}, fmt.Errorf("%q is not %s", s, amountText{}.Description(context.Background()))
+	}
+	return amount{value: n, percent: percent}, nil
+}
+
+// amountText accepts what parseAmount does.
+type amountText struct{}
+
+func (amountText) Description(context.Context) string {
+	return `a whole number of at least 0, or a percentage from "0%" to "100%"`
+}
+
+func (v amountText) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (amountText) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if _, err := parseAmount(req.ConfigValue.ValueString()); err != nil {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid amount", err.Error()+".")
+	}
+}
