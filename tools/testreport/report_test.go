@@ -1,0 +1,109 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// run feeds events to a report and returns its counts and text.
+func run(t *testing.T, lines ...string) (counts, string) {
+	t.Helper()
+	var out strings.Builder
+	r := newReport(&out)
+	if err := r.read(strings.NewReader(strings.Join(lines, "\n") + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	return r.finish(), out.String()
+}
+
+func TestCounts(t *testing.T) {
+	const runA, passA = `{"Action":"run","Package":"p","Test":"A"}`, `{"Action":"pass","Package":"p","Test":"A","Elapsed":1}`
+	const passP, failP = `{"Action":"pass","Package":"p"}`, `{"Action":"fail","Package":"p"}`
+	for name, c := range map[string]struct {
+		lines []string
+		want  counts
+	}{
+		"nothing":                 {nil, counts{}},
+		"one passes":              {[]string{runA, passA, passP}, counts{passed: 1}},
+		"one is skipped":          {[]string{runA, `{"Action":"skip","Package":"p","Test":"A"}`, passP}, counts{skipped: 1}},
+		"a package without tests": {[]string{`{"Action":"skip","Package":"p"}`}, counts{}},
+		"subtests count, their parent does not": {[]string{runA,
+			`{"Action":"run","Package":"p","Test":"A/1"}`, `{"Action":"run","Package":"p","Test":"A/2"}`,
+			`{"Action":"pass","Package":"p","Test":"A/1"}`, `{"Action":"pass","Package":"p","Test":"A/2"}`, passA, passP},
+			counts{passed: 2}},
+		"a failed subtest counts once": {[]string{runA,
+			`{"Action":"run","Package":"p","Test":"A/1"}`, `{"Action":"fail","Package":"p","Test":"A/1"}`,
+			`{"Action":"fail","Package":"p","Test":"A"}`, failP}, counts{failed: 1}},
+		"a parent that fails by itself counts": {[]string{runA,
+			`{"Action":"run","Package":"p","Test":"A/1"}`, `{"Action":"pass","Package":"p","Test":"A/1"}`,
+			`{"Action":"fail","Package":"p","Test":"A"}`, failP}, counts{passed: 1, failed: 1}},
+		"a package that does not build fails":   {[]string{`{"Action":"build-output","ImportPath":"p","Output":"x.go:1: no"}`, failP}, counts{failed: 1}},
+		"a test that never ends has failed":     {[]string{runA, failP}, counts{failed: 1}},
+		"a package that never ends has failed":  {[]string{runA, passA}, counts{passed: 1, failed: 1}},
+		"a TestMain that fails after its tests": {[]string{runA, passA, failP}, counts{passed: 1, failed: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, text := run(t, c.lines...)
+			if got != c.want {
+				t.Errorf("got %+v, want %+v\n%s", got, c.want, text)
+			}
+		})
+	}
+}
+
+func TestTheLastLineIsTheCounts(t *testing.T) {
+	_, text := run(t, `{"Action":"run","Package":"p","Test":"A"}`, `{"Action":"pass","Package":"p","Test":"A"}`, `{"Action":"pass","Package":"p"}`)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if got := lines[len(lines)-1]; got != "1 passed, 0 failed, 0 skipped" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestOnlyWhatFailedIsPrinted(t *testing.T) {
+	_, text := run(t,
+		`{"Action":"run","Package":"p","Test":"Good"}`, `{"Action":"output","Package":"p","Test":"Good","Output":"boring\n"}`, `{"Action":"pass","Package":"p","Test":"Good"}`,
+		`{"Action":"run","Package":"p","Test":"Bad"}`, `{"Action":"output","Package":"p","Test":"Bad","Output":"the reason\n"}`, `{"Action":"fail","Package":"p","Test":"Bad"}`,
+		`{"Action":"output","Package":"p","Output":"panic: of the package\n"}`, `{"Action":"fail","Package":"p"}`,
+		`not an event`)
+	for _, want := range []string{"the reason", "panic: of the package", "not an event", "FAIL p (2 tests"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "boring") {
+		t.Errorf("output of a test that passed is printed:\n%s", text)
+	}
+}
+
+func TestASlowTestGetsALine(t *testing.T) {
+	_, text := run(t, `{"Action":"run","Package":"p","Test":"Slow"}`, `{"Action":"pass","Package":"p","Test":"Slow","Elapsed":61.23}`, `{"Action":"pass","Package":"p"}`)
+	if !strings.Contains(text, "pass Slow (1m1.2s)") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	dirs, rest := arguments([]string{"-in", ".", "-in", "tools", "-p", "1", "./..."})
+	if !slices.Equal(dirs, []string{".", "tools"}) || !slices.Equal(rest, []string{"-p", "1", "./..."}) {
+		t.Errorf("got %v, %v", dirs, rest)
+	}
+	dirs, _ = arguments([]string{"./..."})
+	if !slices.Equal(dirs, []string{"."}) {
+		t.Errorf("got %v", dirs)
+	}
+}
+
+func TestGoTestThatCannotStartIsAnError(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte("no module file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	r := newReport(&out)
+	if err := goTest(dir, []string{"./..."}, r); err == nil && r.finish().failed == 0 {
+		t.Errorf("a broken go.mod passed:\n%s", out.String())
+	}
+}
