@@ -58,8 +58,9 @@ func (c *connected) refresh(ctx context.Context) diag.Diagnostics {
 	return diags
 }
 
-// answers tells whether Argo CD would compare an Application when it is asked.
-func answers(l *rollout.Live) bool { return !l.Terminating && !l.SkipReconcile }
+// answers tells whether Argo CD would compare an Application when it is asked, and do no more
+// than that: with automated sync on, a refresh deploys, which no plan may do.
+func answers(l *rollout.Live) bool { return !l.Terminating && !l.SkipReconcile && !l.AutomatedOn }
 
 // representatives are Applications, as few as is simple, that between them use every source whose
 // revision can move.

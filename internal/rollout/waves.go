@@ -140,12 +140,14 @@ func orUnknown(s string) string {
 
 // ResolvePins reads the revision that each mutable source means now from the last comparisons.
 // Where they differ, the one found most often wins, then the lowest, so that the result does not
-// depend on order; a refresh of the whole group makes them equal.
+// depend on order; a refresh of the whole group makes them equal. Applications with automated sync
+// have no say: a refresh would deploy, so they are not asked, and may be synced further at any
+// time. What only they use is resolved by the run, once automated sync is off.
 func ResolvePins(live []Live) Pins {
 	votes := map[Source]map[string]int{}
 	for i := range live {
 		l := &live[i]
-		if !l.Sync.OfSpec || len(l.Sync.Revisions) != len(l.Sources) {
+		if l.AutomatedOn || !l.Sync.OfSpec || len(l.Sync.Revisions) != len(l.Sources) {
 			continue
 		}
 		for j, s := range l.Sources {
