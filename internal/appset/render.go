@@ -165,10 +165,9 @@ func (r *renderer) templatedKeys(elem *shape, out map[string]any, templated []st
 	keyUnknown := false
 	for _, key := range templated {
 		value := r.inside(elem, key, m[key])
-		rendered := r.text(key)
-		name, known := rendered.(string)
+		name, known := r.text(key).(string)
 		if !known {
-			keyUnknown = keyUnknown || IsUnknown(rendered)
+			keyUnknown = true
 			continue
 		}
 		if _, twice := out[name]; twice {
@@ -197,12 +196,13 @@ func (r *renderer) leaf(s *shape, text string) any {
 	parsed, ok := s.parse(result)
 	if !ok {
 		r.failf(SummaryWrongType, text, "must render to %s, but renders to %s.", s, quoteShort(result))
-		return nil
+		return Unknown
 	}
 	return parsed
 }
 
-// text renders one text: a string, Unknown, or nil after an error.
+// text renders one text to a string or to Unknown. It is Unknown after an error
+// too, so that no check complains about what is only missing for that reason.
 func (r *renderer) text(text string) any {
 	if !isTemplated(text) && !strings.Contains(text, noValue) {
 		return text
@@ -213,12 +213,12 @@ func (r *renderer) text(text string) any {
 	t, err := r.compile(text)
 	if err != nil {
 		r.failf(SummaryInvalidTemplate, text, "cannot be used: %s.", err)
-		return nil
+		return Unknown
 	}
 	out, err := t.render(r.params.values)
 	if err != nil {
 		r.failf(SummaryRenderFailed, text, "failed: %s.%s", err, r.missing(t))
-		return nil
+		return Unknown
 	}
 	result, ok := out.(string)
 	if !ok {
@@ -226,11 +226,11 @@ func (r *renderer) text(text string) any {
 	}
 	if strings.Contains(result, noValue) {
 		r.failf(SummaryLeftover, text, "renders to %s: something in it has no value.%s", quoteShort(result), r.missing(t))
-		return nil
+		return Unknown
 	}
 	if isTemplated(result) && !t.refs.quotesBraces {
 		r.failf(SummaryLeftover, text, "renders to %s, which still holds \"{{\": it comes from a parameter.", quoteShort(result))
-		return nil
+		return Unknown
 	}
 	return result
 }
@@ -261,18 +261,18 @@ func (r *renderer) tagText(text string) any {
 		var err error
 		if t, err = parseTags(text); err != nil {
 			r.failf(SummaryInvalidTemplate, text, "cannot be used: %s.", err)
-			return nil
+			return Unknown
 		}
 		r.tags[text] = t
 	}
 	out, err := t.render(r.params.values)
 	if err != nil {
 		r.failf(SummaryLeftover, text, "cannot be replaced: %s.", err)
-		return nil
+		return Unknown
 	}
 	if result, ok := out.(string); ok && (isTemplated(result) || strings.Contains(result, noValue)) {
 		r.failf(SummaryLeftover, text, "renders to %s, which still holds \"{{\" or %q.", quoteShort(result), noValue)
-		return nil
+		return Unknown
 	}
 	return out
 }

@@ -32,9 +32,7 @@ func (r *renderer) validateName(app *Application) {
 	switch {
 	case app.NameUnknown:
 	case app.Name == "":
-		if _, failed := app.Object["metadata"].(map[string]any)["name"]; failed {
-			r.errorf(path, SummaryInvalidName, "the name of the Application is empty.")
-		}
+		r.errorf(path, SummaryInvalidName, "the name of the Application is empty.")
 	case len(app.Name) > maxNameLength:
 		r.errorf(path, SummaryInvalidName, "the name %q has %d characters; at most %d are possible, because Argo CD writes it into a label.", app.Name, len(app.Name), maxNameLength)
 	default:
