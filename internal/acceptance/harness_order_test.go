@@ -1,0 +1,275 @@
+package acceptance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// history is what happened to one Application since the last reset: indexes into the states of the
+// recorder, -1 for what did not happen.
+type history struct {
+	created, touched, done, deleting, deleted int
+	// operations counts operations that were seen to begin.
+	operations int
+}
+
+// follow derives the histories of all Applications. An Application is touched by its creation, a
+// change of its spec (automated sync aside) and the beginning of an operation; done at the
+// first state after the last touch that proves it (see appState.done).
+func (r *recorder) follow() (map[string]*history, []*appState) {
+	states := r.since()
+	r.mu.Lock()
+	last := map[string]*appState{}
+	for name, s := range r.before {
+		last[name] = s
+	}
+	r.mu.Unlock()
+	all := map[string]*history{}
+	for i, s := range states {
+		h := all[s.Name]
+		if h == nil {
+			h = &history{created: -1, touched: -1, done: -1, deleting: -1, deleted: -1}
+			all[s.Name] = h
+		}
+		before := last[s.Name]
+		if before == nil {
+			h.created = i
+		}
+		began := s.began(before)
+		if began {
+			h.operations++
+		}
+		if !s.Deleted && (before == nil || began || s.Spec != before.Spec) {
+			if h.touched < 0 {
+				h.touched = i
+			}
+			h.done = -1
+		}
+		if h.touched >= 0 && h.done < 0 && s.done() {
+			h.done = i
+		}
+		if s.Deleting && h.deleting < 0 {
+			h.deleting = i
+		}
+		last[s.Name] = s
+		if s.Deleted {
+			h.deleted = i
+			delete(last, s.Name)
+		}
+	}
+	return all, states
+}
+
+// began tells that an operation was asked for between the two states.
+func (s *appState) began(before *appState) bool {
+	if before == nil {
+		return s.Pending || s.Phase != ""
+	}
+	if s.Pending {
+		return !before.Pending
+	}
+	return s.Phase != "" && s.Started != before.Started && !before.Pending
+}
+
+// inOrder fails unless all Applications of the groups were rolled out since the last reset, group
+// after group: none of a group was touched before each one of the groups before it was done.
+func (r *recorder) inOrder(groups ...[]string) func() error {
+	return func() error {
+		all, states := r.follow()
+		var errs []error
+		latest, latestName := -1, ""
+		for n, group := range groups {
+			for _, name := range group {
+				h := all[name]
+				switch {
+				case h == nil || h.touched < 0:
+					errs = append(errs, fmt.Errorf("%s of group %d was never touched", name, n+1))
+				case h.done < 0:
+					errs = append(errs, fmt.Errorf("%s of group %d was never seen done", name, n+1))
+				case h.touched < latest:
+					errs = append(errs, fmt.Errorf("%s of group %d was touched before %s was done: %s, then %s", name, n+1, latestName, states[h.touched], states[latest]))
+				}
+			}
+			for _, name := range group {
+				if h := all[name]; h != nil && h.done > latest {
+					latest, latestName = h.done, name
+				}
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// deletedInOrder fails unless all Applications of the groups were deleted since the last reset: no
+// deletion began before all of the groups before were gone.
+func (r *recorder) deletedInOrder(groups ...[]string) func() error {
+	return func() error {
+		all, _ := r.follow()
+		var errs []error
+		latest, latestName := -1, ""
+		for n, group := range groups {
+			for _, name := range group {
+				h := all[name]
+				switch {
+				case h == nil || h.deleted < 0:
+					errs = append(errs, fmt.Errorf("%s of group %d was never deleted", name, n+1))
+				case h.begun() < latest:
+					errs = append(errs, fmt.Errorf("the deletion of %s of group %d began before %s was gone", name, n+1, latestName))
+				}
+			}
+			for _, name := range group {
+				if h := all[name]; h != nil && h.deleted > latest {
+					latest, latestName = h.deleted, name
+				}
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// begun is when the deletion began; without a finalizer that is when it ended.
+func (h *history) begun() int {
+	if h.deleting >= 0 {
+		return h.deleting
+	}
+	return h.deleted
+}
+
+// untouched fails if one of the Applications was created, written, synced or deleted since the last
+// reset.
+func (r *recorder) untouched(names ...string) func() error {
+	return func() error {
+		all, states := r.follow()
+		var errs []error
+		for _, name := range names {
+			if h := all[name]; h != nil && (h.touched >= 0 || h.begun() >= 0) {
+				errs = append(errs, fmt.Errorf("%s was touched: %s", name, states[max(h.touched, h.begun())]))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// onlyTouched fails unless exactly these Applications were touched since the last reset.
+func (r *recorder) onlyTouched(names ...string) func() error {
+	return func() error {
+		all, _ := r.follow()
+		var touched []string
+		for name, h := range all {
+			if h.touched >= 0 || h.begun() >= 0 {
+				touched = append(touched, name)
+			}
+		}
+		slices.Sort(touched)
+		want := slices.Sorted(slices.Values(names))
+		if !slices.Equal(touched, want) {
+			return fmt.Errorf("touched were [%s], not [%s]", strings.Join(touched, " "), strings.Join(want, " "))
+		}
+		return nil
+	}
+}
+
+// operations fails unless each of the Applications saw exactly that many operations since the last reset.
+func (r *recorder) operations(want int, names ...string) func() error {
+	return func() error {
+		all, _ := r.follow()
+		var errs []error
+		for _, name := range names {
+			got := 0
+			if h := all[name]; h != nil {
+				got = h.operations
+			}
+			if got != want {
+				errs = append(errs, fmt.Errorf("%s saw %d operations, not %d", name, got, want))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// inFlight is how many of the Applications were in flight at once, at most: touched, and not done.
+func (r *recorder) inFlight(names ...string) int {
+	states := r.since()
+	r.mu.Lock()
+	last := map[string]*appState{}
+	for name, s := range r.before {
+		last[name] = s
+	}
+	r.mu.Unlock()
+	flying, most := map[string]bool{}, 0
+	for _, s := range states {
+		if !slices.Contains(names, s.Name) {
+			continue
+		}
+		before := last[s.Name]
+		if !s.Deleted && (before == nil || s.began(before) || s.Spec != before.Spec) {
+			flying[s.Name] = true
+		}
+		if s.Deleted || s.done() {
+			delete(flying, s.Name)
+		}
+		most = max(most, len(flying))
+		last[s.Name] = s
+	}
+	return most
+}
+
+// mostInFlight fails unless at most limit of the Applications were in flight at once, and at some
+// time exactly limit: a rollout that is slower than allowed is wrong as well.
+func (r *recorder) mostInFlight(limit int, names ...string) func() error {
+	return func() error {
+		if got := r.inFlight(names...); got != limit {
+			return fmt.Errorf("%d Applications were in flight at once, not %d", got, limit)
+		}
+		return nil
+	}
+}
+
+// historyInOrder fails unless Argo CD's own deployment histories agree: the newest deployment of each
+// Application began no earlier than all of the groups before it ended (times have a precision of
+// one second), and was ours.
+func (r *recorder) historyInOrder(groups ...[]string) func() error {
+	return func() error {
+		var errs []error
+		var before time.Time
+		for n, group := range groups {
+			latest := before
+			for _, name := range group {
+				s := r.get(name)
+				if s == nil || len(s.History) == 0 {
+					errs = append(errs, fmt.Errorf("%s has no deployment history", name))
+					continue
+				}
+				d := s.History[len(s.History)-1]
+				if d.Started.Before(before) {
+					errs = append(errs, fmt.Errorf("%s of group %d was deployed from %s on, before the group before it ended at %s", name, n+1, d.Started, before))
+				}
+				if !strings.HasPrefix(d.InitiatedBy, "argocdprogressive/") {
+					errs = append(errs, fmt.Errorf("the deployment of %s was initiated by %q", name, d.InitiatedBy))
+				}
+				if d.Deployed.After(latest) {
+					latest = d.Deployed
+				}
+			}
+			before = latest
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// at fails unless the newest deployment of each Application is of this revision.
+func (r *recorder) at(revision string, names ...string) func() error {
+	return func() error {
+		var errs []error
+		for _, name := range names {
+			s := r.get(name)
+			if s == nil || len(s.History) == 0 || s.History[len(s.History)-1].Revision != revision {
+				errs = append(errs, fmt.Errorf("%s is not deployed at %s: %s", name, short(revision), s))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}

@@ -1,0 +1,10 @@
+package acceptance
+
+import (
+	"os"
+	"testing"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/cptest"
+)
+
+func TestMain(m *testing.M) { os.Exit(cptest.Main(m)) }
