@@ -1,9 +1,6 @@
 package rollout
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Times that are properties of Argo CD rather than of a rollout (ARGOCD 3.6.1, measured).
 const (
@@ -207,18 +204,6 @@ func (e *engine) note(a *app, now time.Time) {
 	e.look(a, now)
 }
 
-// checkup keeps the list of done Applications that may hold later steps back.
-func (e *engine) checkup(a *app) {
-	if a.want == nil || a.want.Step == NoStep {
-		return
-	}
-	if a.live != nil && a.live.Health.Type == Healthy {
-		delete(e.unwell, a.name)
-	} else {
-		e.unwell[a.name] = a
-	}
-}
-
 // result takes in the answer to an action.
 func (e *engine) result(now time.Time, r Result) {
 	a := e.apps[r.Action.App]
@@ -327,86 +312,6 @@ func (e *engine) takeActions() []Action {
 	actions := e.actions
 	e.actions = nil
 	return actions
-}
-
-// say adds a line to the story.
-func (e *engine) say(now time.Time, a *app, phase Phase, text string) {
-	n := Note{At: now, Phase: phase, Text: text, Step: e.stepLabel()}
-	if a != nil {
-		n.App, n.Step = a.name, a.label
-	}
-	e.log = append(e.log, n)
-	if e.opt.Notes != nil {
-		e.opt.Notes(n)
-	}
-}
-
-func (e *engine) stepLabel() string {
-	switch e.stage {
-	case stepping:
-		if e.step < len(e.plan.Steps) {
-			return e.plan.Steps[e.step].Label
-		}
-	case writing:
-		return e.plan.NoStepLabel
-	case deleting:
-		return "deletion"
-	case disabling:
-		return "switching automated sync off"
-	}
-	return "start"
-}
-
-// phaseOf names the state as Argo CD's progressive syncs do.
-func (a *app) phaseOf() Phase {
-	switch a.state {
-	case idle:
-		return PhaseWaiting
-	case entering:
-		return PhasePending
-	case done:
-		if a.want == nil {
-			return PhaseDeleted
-		}
-		return PhaseHealthy
-	case failed, givingUp:
-		return PhaseFailed
-	case removing:
-		return PhaseDeleting
-	}
-	return PhaseProgressing
-}
-
-// outcome sums the run up.
-func (e *engine) outcome() Outcome {
-	o := Outcome{
-		Failures: e.failures, Stop: e.stop, Err: e.stopErr, Step: e.stepLabel(), Log: e.log,
-		Pins: e.pins, Revisions: map[string][]string{},
-	}
-	for name, a := range e.apps {
-		if a.want != nil {
-			if revisions := e.revisions(a); revisions != nil {
-				o.Revisions[name] = revisions
-			}
-		}
-		switch {
-		case a.state == done && a.want == nil:
-			o.Deleted = append(o.Deleted, name)
-		case a.state == done:
-			o.Done = append(o.Done, name)
-		default:
-			o.Open = append(o.Open, OpenApp{Name: name, Step: a.label, Phase: a.phaseOf(), Reason: a.reason})
-		}
-	}
-	slices.Sort(o.Done)
-	slices.Sort(o.Deleted)
-	slices.SortFunc(o.Open, func(x, y OpenApp) int {
-		if x.Name < y.Name {
-			return -1
-		}
-		return 1
-	})
-	return o
 }
 
 // operationKey tells one operation of the Application from another.

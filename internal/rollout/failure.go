@@ -1,0 +1,102 @@
+package rollout
+
+import "time"
+
+// failWith stops the rollout because of this Application. An operation of ours that still runs is
+// terminated, or it would deploy minutes after the apply has failed.
+func (e *engine) failWith(a *app, f Failure, now time.Time) {
+	f.App, f.Step = a.name, a.label
+	if a.want != nil {
+		f.Revisions = e.revisions(a)
+	}
+	if f.Doing == "" {
+		f.Doing = e.doing(a)
+	}
+	e.failures = append(e.failures, f)
+	a.reason = string(f.Kind)
+	e.say(now, a, PhaseFailed, joinNonEmpty(string(f.Kind), f.Said))
+	if a.ours() && !a.busy {
+		e.begin(a, givingUp)
+		a.deadline = now.Add(terminateTimeout)
+		e.do(a, Action{Verb: Terminate, Token: a.token, Version: a.live.Version})
+	} else {
+		e.rest(a, failed)
+	}
+	e.dropWaiting()
+}
+
+// ours tells whether an operation that this run started (or took over) is still active.
+func (a *app) ours() bool {
+	if a.live == nil || a.token == "" || a.want == nil {
+		return false
+	}
+	o := a.live.Operation
+	return o.Pending == a.token || (o.Token == a.token && (o.Phase == Running || o.Phase == Terminating))
+}
+
+// dropWaiting sends back to idle what has its turn but waits for something that nobody must wait
+// for any more.
+func (e *engine) dropWaiting() {
+	for _, a := range e.apps {
+		if !a.busy && (a.state == entering || a.state == resolving || a.state == awaiting && a.want.Mode == ModeManual) {
+			e.rest(a, idle)
+		}
+	}
+}
+
+// giveUp waits for the end of an operation that was terminated.
+func (e *engine) giveUp(a *app, now time.Time) {
+	switch {
+	case !a.ours() || !now.Before(a.deadline):
+		e.giveUpEnded(a, now)
+	case a.terminated != a.operationKey() && a.live.Operation.Phase != Terminating:
+		e.do(a, Action{Verb: Terminate, Token: a.token, Version: a.live.Version})
+	}
+	e.wakeAt(a, a.deadline)
+}
+
+func (e *engine) giveUpEnded(a *app, now time.Time) {
+	if a.ours() {
+		e.say(now, a, PhaseFailed, "its operation could not be terminated and may still run")
+	} else {
+		e.say(now, a, PhaseFailed, "its operation has ended")
+	}
+	e.rest(a, failed)
+}
+
+// outOfTime ends the run at its deadline: what is in flight fails with what it was waiting for.
+func (e *engine) outOfTime(now time.Time) {
+	e.stop = StopDeadline
+	for i := range e.plan.Apps {
+		e.expire(e.apps[e.plan.Apps[i].Name], now)
+	}
+	for _, group := range e.groups {
+		for _, a := range group {
+			e.expire(a, now)
+		}
+	}
+}
+
+func (e *engine) expire(a *app, now time.Time) {
+	if a.inFlight() && a.state != givingUp && !a.busy {
+		e.timedOut(a, now)
+	}
+}
+
+// timedOut fails an Application with what it was waiting for.
+func (e *engine) timedOut(a *app, now time.Time) {
+	kind := KindTimeout
+	said := a.reason
+	if a.want == nil {
+		kind = KindDeletion
+	}
+	if a.live != nil {
+		said = joinNonEmpty(said, a.remains())
+	}
+	e.failWith(a, Failure{Kind: kind, Said: said}, now)
+}
+
+// cancel ends the run at once; running operations go on in Argo CD and are found again by the next run.
+func (e *engine) cancel(stop Stop, err error) {
+	e.stop, e.stopErr, e.over = stop, err, true
+}
