@@ -66,7 +66,7 @@ func (p *argocdprogressive) Configure(ctx context.Context, req provider.Configur
 }
 
 func (p *argocdprogressive) Resources(context.Context) []func() resource.Resource {
-	return nil
+	return []func() resource.Resource{NewApplicationSetResource}
 }
 
 func (p *argocdprogressive) DataSources(context.Context) []func() datasource.DataSource {
