@@ -32,11 +32,11 @@ func (e *engine) look(a *app, now time.Time) {
 		e.remove(a, now)
 		return
 	}
+	if e.stop == StopDeadline || !a.deadline.IsZero() && !now.Before(a.deadline) {
+		e.timedOut(a, now)
+		return
+	}
 	if !a.deadline.IsZero() {
-		if !now.Before(a.deadline) || e.stop == StopDeadline {
-			e.timedOut(a, now)
-			return
-		}
 		e.wakeAt(a, a.deadline)
 	}
 	if e.silent(a, now) {
@@ -87,11 +87,12 @@ func (e *engine) decide(a *app, now time.Time) {
 		case l.SkipReconcile && w.Mode != ModeWrite:
 			e.failWith(a, Failure{Kind: KindSkipReconcile}, now)
 			return
+		case a.token != "" && (l.Operation.Pending == a.token || l.Operation.Token == a.token):
+			e.adopt(a, a.token, "the write was accepted, though its answer was lost", now)
+			return
 		case l.Operation.Active():
 			if token := e.adoptable(a); token != "" {
-				a.token, a.uid, a.history, a.submits = token, l.UID, l.Deployed.ID, 1
-				e.becomes(a, flying, now, "an operation to the same target runs already")
-				e.fly(a, now)
+				e.adopt(a, token, "an operation to the same target runs already", now)
 				return
 			}
 			a.reason = joinNonEmpty("another operation is running; waiting for its end", l.Operation.Message)
@@ -135,6 +136,15 @@ func (e *engine) adoptable(a *app) string {
 	return ""
 }
 
+// adopt follows an operation that is under way already. What the status said before it is not
+// known, so only a refresh can tell a new status from an old one.
+func (e *engine) adopt(a *app, token, why string, now time.Time) {
+	a.token, a.uid, a.history, a.submits = token, a.live.UID, a.live.Deployed.ID, max(a.submits, 1)
+	a.wrote, a.telling, a.asked = true, false, now
+	e.becomes(a, flying, now, why)
+	e.fly(a, now)
+}
+
 // becomes moves an Application on and tells so.
 func (e *engine) becomes(a *app, s state, now time.Time, why string) {
 	a.state, a.reason = s, why
@@ -160,7 +170,6 @@ func (e *engine) write(a *app, sync *SyncRequest, now time.Time) {
 // submit writes spec and operation together.
 func (e *engine) submit(a *app, now time.Time) {
 	a.token = e.opt.NewID()
-	a.submits++
 	e.write(a, &SyncRequest{Token: a.token, Target: a.want.Hash, Revisions: e.revisions(a)}, now)
 }
 
@@ -169,12 +178,13 @@ func (e *engine) submit(a *app, now time.Time) {
 func (e *engine) written(a *app, action Action, now time.Time) {
 	if l := a.live; l != nil {
 		if revisions := e.revisions(a); revisions != nil {
-			a.sources = l.Sync.Status != Synced || !l.Sync.at(revisions) || !l.Sync.OfSpec
+			a.telling = l.Sync.Status != Synced || !l.Sync.at(revisions) || !l.Sync.OfSpec
 		}
 	}
 	switch {
 	case action.Sync != nil:
 		a.asked = now
+		a.submits++
 		e.becomes(a, flying, now, "syncing")
 	case a.want.Mode == ModeWrite:
 		e.complete(a, now, "written; no step selects it, so it is not synced")
@@ -192,14 +202,18 @@ func (e *engine) written(a *app, action Action, now time.Time) {
 // of the same source get exactly that; or lets it wait for the one that does.
 func (e *engine) lead(a *app, now time.Time) {
 	for _, s := range a.want.Sources {
-		if leader := e.leaders[s]; leader != nil && leader != a && !Immutable(s) && e.pins[s] == "" {
+		if leader := e.leaders[s]; leader != nil && leader != a {
+			if a.waits != leader {
+				a.waits, leader.waiters = leader, append(leader.waiters, a)
+			}
 			a.reason = fmt.Sprintf("waiting until %s has found out what revision %q means", leader.name, s.TargetRevision)
 			return
 		}
 	}
 	for _, s := range a.want.Sources {
-		if !Immutable(s) && e.pins[s] == "" {
+		if !Immutable(s) && e.pins[s] == "" && e.leaders[s] == nil {
 			e.leaders[s] = a
+			a.leads = append(a.leads, s)
 		}
 	}
 	if a.live == nil || a.live.Hash != a.want.Hash {
@@ -217,6 +231,10 @@ func (e *engine) lead(a *app, now time.Time) {
 
 // resolve waits for the comparison that tells the revisions, and pins them.
 func (e *engine) resolve(a *app, now time.Time) {
+	if e.halted() {
+		e.rest(a, idle)
+		return
+	}
 	if e.astray(a, now) {
 		return
 	}
@@ -228,8 +246,8 @@ func (e *engine) resolve(a *app, now time.Time) {
 	if l.Sync.OfSpec && len(l.Sync.Revisions) == len(a.want.Sources) && e.pin(a, now) {
 		e.becomes(a, entering, now, "its revision is resolved")
 		e.look(a, now)
-		for _, other := range e.steps[e.step] {
-			if other.state == entering && !other.busy && other != a {
+		for _, other := range e.stopLeading(a) {
+			if other.state == entering {
 				e.look(other, now)
 			}
 		}
@@ -237,7 +255,7 @@ func (e *engine) resolve(a *app, now time.Time) {
 	}
 	if kind, said := l.errorKind(); kind != "" {
 		if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
-			e.failWith(a, Failure{Kind: kind, Said: said}, now)
+			e.confirm(a, Failure{Kind: kind, Said: said}, now)
 		}
 		return
 	}
@@ -266,9 +284,21 @@ func (e *engine) pin(a *app, now time.Time) bool {
 			e.pins[s] = a.live.Sync.Revisions[i]
 			e.say(now, a, "", fmt.Sprintf("%s of %s is pinned to %s for this rollout", s.TargetRevision, s.RepoURL, e.pins[s]))
 		}
-		delete(e.leaders, s)
 	}
 	return true
+}
+
+// stopLeading returns those that have waited for this Application.
+func (e *engine) stopLeading(a *app) []*app {
+	for _, s := range a.leads {
+		delete(e.leaders, s)
+	}
+	waiters := a.waiters
+	a.leads, a.waiters = nil, nil
+	for _, w := range waiters {
+		w.waits = nil
+	}
+	return waiters
 }
 
 // astray fails an Application in flight that somebody else has deleted, recreated or changed.

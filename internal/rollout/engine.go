@@ -17,6 +17,10 @@ const (
 	deleteSettle = 1200 * time.Millisecond
 	// terminateTimeout is how long the end of a terminated operation is waited for.
 	terminateTimeout = 15 * time.Second
+	// terminateAgain is when its end is asked for again, should it go on.
+	terminateAgain = time.Second
+	// deleteAgain is when an accepted deletion is asked for again, should nothing be seen of it.
+	deleteAgain = 5 * time.Second
 	// conflictDelay is when a refused write is tried again though no newer state was seen.
 	conflictDelay = time.Second
 	// maxSubmits is how often an operation that vanished without a trace is asked for.
@@ -46,23 +50,29 @@ type app struct {
 	label string
 	want  *Desired
 	live  *Live
-	uid   string // of the Application that is being driven or deleted
+	gone  string    // UID of the last one that is gone: late news of it is none
+	uid   string    // of the Application that is being driven or deleted
+	moved time.Time // when its operation was last seen active or changed
 
 	state  state
 	reason string    // what is waited for, in words
 	busy   bool      // an action has not been answered yet
+	sentOn string    // the version known when it was sent
 	stuck  string    // the version on which a request met a conflict,
 	retry  time.Time // and until when a newer one is waited for
 	wake   time.Time
 
-	deadline   time.Time
-	token      string
-	submits    int
-	terminated string // the operation whose end was asked for
-	history    int64  // newest history id before our operation
-	before     string
-	wrote      bool // written by this run
-	sources    bool // that write changed what Argo CD compares
+	deadline    time.Time
+	token       string
+	submits     int
+	terminated  string // the operation whose end was asked for,
+	endAsked    time.Time
+	givenUp     bool // its end was waited for long enough
+	deleteAsked time.Time
+	history     int64 // newest history id before our operation
+	before      string
+	wrote       bool // something was deployed since the status was last known to be fresh
+	telling     bool // the status right after that was another one than the target's: a matching one is new
 
 	ended    time.Time // when our operation was seen to have ended
 	fresh    time.Time // when the last refresh was answered
@@ -73,7 +83,14 @@ type app struct {
 	troubled time.Time // since when the trouble below stands
 	trouble  Kind
 	said     string
-	seen     time.Time
+
+	target  []string // resolved revisions
+	leads   []Source // it finds out what these mean now
+	waiters []*app   // those that wait for that
+	waits   *app
+
+	sick  sickness // of a done one
+	since time.Time
 }
 
 // engine is the state machine of one run. All its methods are called from one goroutine.
@@ -95,14 +112,18 @@ type engine struct {
 	rolls   bool // the step has something to roll out
 	pins    Pins
 	leaders map[Source]*app
-	unwell  map[string]*app // done Applications whose health is bad or in doubt
-	gate    time.Time       // since when unwell ones hold the step back
+
+	unwell    map[*app]bool // done Applications whose health is bad or in doubt
+	unwellIn  []int         // their number in each step
+	gate      time.Time     // since when unwell ones hold the step back
+	gateCheck time.Time     // when the first of them may have used up its grace
 
 	automated   map[string]*app // those whose automated sync is still on
 	outstanding int             // actions that are not answered yet
 
 	actions  []Action
 	timers   timers
+	wake     time.Time // of the whole run, zero for none
 	failures []Failure
 	stop     Stop
 	stopErr  error
@@ -124,7 +145,7 @@ const (
 func newEngine(plan Plan, opt Options, now time.Time) *engine {
 	e := &engine{
 		plan: plan, opt: opt, apps: map[string]*app{}, steps: make([][]*app, len(plan.Steps)),
-		pins: Pins{}, leaders: map[Source]*app{}, unwell: map[string]*app{},
+		pins: Pins{}, leaders: map[Source]*app{}, unwell: map[*app]bool{}, unwellIn: make([]int, len(plan.Steps)),
 	}
 	for s, r := range plan.Pins {
 		e.pins[s] = r
@@ -151,9 +172,6 @@ func newEngine(plan Plan, opt Options, now time.Time) *engine {
 		}
 		e.groups = append(e.groups, group)
 	}
-	if !opt.Deadline.IsZero() {
-		e.wakeAt(nil, opt.Deadline)
-	}
 	return e
 }
 
@@ -162,16 +180,13 @@ func (e *engine) observe(now time.Time, ev Event) {
 	switch {
 	case ev.Listed:
 		e.listed = true
-		for _, a := range e.apps {
-			a.seen = now
-		}
 		e.pump(now)
 		return
 	case e.apps[ev.Name] == nil:
 		return
 	}
 	a := e.apps[ev.Name]
-	if !a.take(ev) {
+	if !a.take(ev, now) {
 		return
 	}
 	e.note(a, now)
@@ -179,29 +194,50 @@ func (e *engine) observe(now time.Time, ev Event) {
 }
 
 // take stores what the event says, if it is news.
-func (a *app) take(ev Event) bool {
-	if ev.Live == nil {
-		if a.live == nil || (ev.UID != "" && ev.UID != a.live.UID) {
-			return false
-		}
-		a.live = nil
-		return true
+func (a *app) take(ev Event, now time.Time) bool {
+	if ev.Live != nil {
+		return a.store(ev.Live, now)
 	}
-	if !ev.Live.newer(a.live) {
+	if ev.UID != "" {
+		a.gone = ev.UID
+	} else if a.live != nil {
+		a.gone = a.live.UID
+	}
+	if a.live == nil || a.live.UID != a.gone {
 		return false
 	}
-	a.live = ev.Live
+	a.live = nil
+	return true
+}
+
+// store replaces the state known, unless it is later or of another Application.
+func (a *app) store(l *Live, now time.Time) bool {
+	old := a.live
+	if l.UID == a.gone || !l.newer(old) {
+		return false
+	}
+	if old != nil && old.UID != l.UID {
+		a.gone = old.UID
+	}
+	key := a.operationKey()
+	a.live = l
+	if old == nil || old.UID != l.UID || l.Operation.Active() || old.Operation.Active() || key != a.operationKey() {
+		a.moved = now
+	}
 	return true
 }
 
 // note reacts to news about an Application: it watches over the done ones and drives the others.
 func (e *engine) note(a *app, now time.Time) {
 	a.answered(now)
-	if a.state == done {
-		e.checkup(a)
-		return
+	switch a.state {
+	case done:
+		e.checkup(a, now)
+	case failed:
+		e.stillRunning(a, now)
+	default:
+		e.look(a, now)
 	}
-	e.look(a, now)
 }
 
 // result takes in the answer to an action.
@@ -209,8 +245,8 @@ func (e *engine) result(now time.Time, r Result) {
 	a := e.apps[r.Action.App]
 	a.busy = false
 	e.outstanding--
-	if r.Live != nil && r.Live.newer(a.live) {
-		a.live = r.Live
+	if r.Live != nil {
+		a.store(r.Live, now)
 	}
 	switch {
 	case r.Err != nil:
@@ -241,11 +277,11 @@ func (e *engine) refused(a *app, r Result, now time.Time) {
 
 // conflicted waits for a newer state, or looks again soon should none be seen.
 func (e *engine) conflicted(a *app, r Result, now time.Time) {
-	if r.NotFound && a.live != nil && (r.Action.Verb == Delete || a.live.Version == r.Action.Version) {
-		a.live = nil
+	if r.NotFound && a.live != nil && (a.live.Version == a.sentOn || r.Action.Verb == Delete && a.live.UID == r.Action.UID) {
+		a.gone, a.live = a.live.UID, nil
 		return
 	}
-	a.stuck, a.retry = r.Action.Version, now.Add(conflictDelay)
+	a.stuck, a.retry = a.sentOn, now.Add(conflictDelay)
 	if a.state != removing {
 		a.reason = "the Application was changed meanwhile; deciding again"
 	}
@@ -253,11 +289,15 @@ func (e *engine) conflicted(a *app, r Result, now time.Time) {
 
 // held tells that a request met a conflict and nothing newer has been seen yet.
 func (a *app) held(now time.Time) bool {
-	version := ""
-	if a.live != nil {
-		version = a.live.Version
+	return now.Before(a.retry) && a.version() == a.stuck
+}
+
+// version is that of the state known, empty for none.
+func (a *app) version() string {
+	if a.live == nil {
+		return ""
 	}
-	return now.Before(a.retry) && version == a.stuck
+	return a.live.Version
 }
 
 func (e *engine) accepted(a *app, r Result, now time.Time) {
@@ -279,9 +319,10 @@ func (e *engine) accepted(a *app, r Result, now time.Time) {
 		}
 		e.wakeAt(a, now.Add(refreshTimeout))
 	case Terminate:
-		a.terminated = a.operationKey()
+		a.terminated, a.endAsked = a.operationKey(), now
 	case Delete:
-		a.reason = "Argo CD is deleting its resources"
+		a.deleteAsked = now
+		e.wakeAt(a, now.Add(deleteAgain))
 	}
 }
 
@@ -295,7 +336,7 @@ func (a *app) answered(now time.Time) {
 // do sends an action; until it is answered nothing else is decided about the Application.
 func (e *engine) do(a *app, action Action) {
 	action.App = a.name
-	a.busy = true
+	a.busy, a.sentOn = true, a.version()
 	e.outstanding++
 	e.actions = append(e.actions, action)
 }

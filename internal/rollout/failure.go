@@ -15,14 +15,20 @@ func (e *engine) failWith(a *app, f Failure, now time.Time) {
 	e.failures = append(e.failures, f)
 	a.reason = string(f.Kind)
 	e.say(now, a, PhaseFailed, joinNonEmpty(string(f.Kind), f.Said))
-	if a.ours() && !a.busy {
+	e.rest(a, failed)
+	e.stillRunning(a, now)
+	if len(e.failures) == 1 && e.stop == StopNone {
+		e.dropWaiting()
+	}
+}
+
+// stillRunning ends an operation of ours that runs although its Application has failed.
+func (e *engine) stillRunning(a *app, now time.Time) {
+	if a.ours() && !a.busy && !e.over && !a.givenUp {
 		e.begin(a, givingUp)
 		a.deadline = now.Add(terminateTimeout)
-		e.do(a, Action{Verb: Terminate, Token: a.token, Version: a.live.Version})
-	} else {
-		e.rest(a, failed)
+		e.giveUp(a, now)
 	}
-	e.dropWaiting()
 }
 
 // ours tells whether an operation that this run started (or took over) is still active.
@@ -35,24 +41,50 @@ func (a *app) ours() bool {
 }
 
 // dropWaiting sends back to idle what has its turn but waits for something that nobody must wait
-// for any more.
+// for any more. What is busy follows when it is answered.
 func (e *engine) dropWaiting() {
-	for _, a := range e.apps {
-		if !a.busy && (a.state == entering || a.state == resolving || a.state == awaiting && a.want.Mode == ModeManual) {
+	switch {
+	case e.stage == writing:
+		e.drop(e.noStep)
+	case e.stage == stepping && e.step < len(e.steps):
+		e.drop(e.steps[e.step])
+	}
+}
+
+func (e *engine) drop(apps []*app) {
+	for _, a := range apps {
+		if !a.busy && a.inFlight() && a.waitsOnly() {
 			e.rest(a, idle)
 		}
 	}
 }
 
+// waitsOnly tells that nothing of this Application is under way that has to end.
+func (a *app) waitsOnly() bool {
+	return a.state == entering || a.state == resolving || a.state == awaiting && a.want.Mode == ModeManual
+}
+
 // giveUp waits for the end of an operation that was terminated.
 func (e *engine) giveUp(a *app, now time.Time) {
-	switch {
-	case !a.ours() || !now.Before(a.deadline):
+	if !a.ours() || !now.Before(a.deadline) {
 		e.giveUpEnded(a, now)
-	case a.terminated != a.operationKey() && a.live.Operation.Phase != Terminating:
-		e.do(a, Action{Verb: Terminate, Token: a.token, Version: a.live.Version})
+		return
 	}
 	e.wakeAt(a, a.deadline)
+	e.terminate(a, a.token, now)
+}
+
+// terminate asks for the end of the operation that is active. Argo CD may write an older state over
+// the request; so it is repeated while the operation goes on.
+func (e *engine) terminate(a *app, token string, now time.Time) {
+	if a.live.Operation.Phase == Terminating {
+		return
+	}
+	if again := a.endAsked.Add(terminateAgain); a.terminated == a.operationKey() && now.Before(again) {
+		e.wakeAt(a, again)
+		return
+	}
+	e.do(a, Action{Verb: Terminate, Token: token, Version: a.live.Version})
 }
 
 func (e *engine) giveUpEnded(a *app, now time.Time) {
@@ -61,6 +93,7 @@ func (e *engine) giveUpEnded(a *app, now time.Time) {
 	} else {
 		e.say(now, a, PhaseFailed, "its operation has ended")
 	}
+	a.givenUp = true
 	e.rest(a, failed)
 }
 

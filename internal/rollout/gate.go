@@ -2,48 +2,95 @@ package rollout
 
 import "time"
 
+// sickness is what the health of a done Application means for the steps after it.
+type sickness int
+
+const (
+	well     sickness = iota
+	doubtful          // Progressing or Suspended
+	sick              // anything else, or gone
+)
+
+func (a *app) sickness() sickness {
+	switch {
+	case a.live == nil:
+		return sick
+	case a.live.Health.Type == Healthy:
+		return well
+	case a.live.Health.Type == Progressing || a.live.Health.Type == Suspended:
+		return doubtful
+	}
+	return sick
+}
+
 // checkup keeps the list of done Applications that may hold later steps back.
-func (e *engine) checkup(a *app) {
+func (e *engine) checkup(a *app, now time.Time) {
 	if a.want == nil || a.want.Step == NoStep {
 		return
 	}
-	if a.live != nil && a.live.Health.Type == Healthy {
-		delete(e.unwell, a.name)
-	} else {
-		e.unwell[a.name] = a
+	found := a.sickness()
+	if found == a.sick {
+		return
+	}
+	if a.sick == well {
+		e.unwell[a] = true
+		e.unwellIn[a.want.Step]++
+	}
+	a.sick, a.since = found, now
+	if found == well {
+		delete(e.unwell, a)
+		e.unwellIn[a.want.Step]--
+		return
+	}
+	if due := e.patience(a); due.Before(e.gateCheck) {
+		e.gateCheck = due
+		e.wakeAllAt(due)
 	}
 }
 
-// gateOpen tells whether all earlier steps are healthy. Bad health has DegradedGrace to recover,
-// health in doubt (Progressing, Suspended) AppTimeout; then the rollout stops.
+// patience is until when the steps after this Application wait for its health: sick ones have
+// DegradedGrace since they are, those in doubt AppTimeout since a step has begun to wait.
+func (e *engine) patience(a *app) time.Time {
+	if a.sick == sick {
+		return a.since.Add(e.opt.DegradedGrace)
+	}
+	since := a.since
+	if since.Before(e.gate) {
+		since = e.gate
+	}
+	return since.Add(e.opt.AppTimeout)
+}
+
+// gateOpen tells whether all earlier steps are healthy. What is not healthy for too long stops the
+// rollout.
 func (e *engine) gateOpen(now time.Time) bool {
-	if e.stage != stepping || e.opt.IgnoreUnhealthyEarlier || len(e.unwell) == 0 {
+	if e.stage != stepping || e.opt.IgnoreUnhealthyEarlier || !e.unwellEarlier() {
+		e.gate, e.gateCheck = time.Time{}, time.Time{}
 		return true
 	}
-	var bad, doubtful *app
-	for _, a := range e.unwell {
-		switch {
-		case a.want.Step >= e.step:
-		case a.live != nil && (a.live.Health.Type == Progressing || a.live.Health.Type == Suspended):
-			doubtful = first(doubtful, a)
-		default:
-			bad = first(bad, a)
+	if now.Before(e.gateCheck) {
+		return false
+	}
+	first := e.gate.IsZero()
+	if first {
+		e.gate = now
+	}
+	var culprit *app
+	var due time.Time
+	for a := range e.unwell {
+		if a.want.Step >= e.step {
+			continue
+		}
+		if d := e.patience(a); culprit == nil || d.Before(due) || d.Equal(due) && a.name < culprit.name {
+			culprit, due = a, d
 		}
 	}
-	culprit, grace := bad, e.opt.DegradedGrace
-	if bad == nil {
-		culprit, grace = doubtful, e.opt.AppTimeout
-	}
-	if culprit == nil {
-		e.gate = time.Time{}
-		return true
-	}
-	if e.gate.IsZero() {
-		e.gate = now
-		e.say(now, culprit, "", "holds back the steps after it: "+culprit.healthText())
-	}
-	if now.Sub(e.gate) < grace {
-		e.wakeAt(nil, e.gate.Add(grace))
+	if now.Before(due) {
+		if first {
+			e.say(now, culprit, "", "holds back the steps after it: "+culprit.healthText())
+		}
+		e.gateCheck = due
+		e.wakeAllAt(due)
 		return false
 	}
 	e.failures = append(e.failures, Failure{
@@ -55,11 +102,13 @@ func (e *engine) gateOpen(now time.Time) bool {
 	return false
 }
 
-func first(x, y *app) *app {
-	if x == nil || y.name < x.name {
-		return y
+func (e *engine) unwellEarlier() bool {
+	for _, n := range e.unwellIn[:e.step] {
+		if n > 0 {
+			return true
+		}
 	}
-	return x
+	return false
 }
 
 // healthText is the health as Argo CD reports it.

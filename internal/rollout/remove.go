@@ -56,30 +56,35 @@ func (e *engine) remove(a *app, now time.Time) {
 	case l.SkipReconcile:
 		e.failWith(a, Failure{Kind: KindSkipReconcile, Said: "Argo CD does not delete it while reconciliation is switched off"}, now)
 	case l.Operation.Active():
-		a.ended, a.fresh = time.Time{}, time.Time{}
-		a.wrote = true // something ran: settle from its end
 		a.reason = joinNonEmpty("ending the operation that runs, or Argo CD would ignore the deletion", l.Operation.Message)
-		if l.Operation.Phase != Terminating && a.terminated != a.operationKey() {
-			e.do(a, Action{Verb: Terminate, Version: l.Version})
-		}
+		e.terminate(a, l.Operation.activeToken(), now)
 	case l.Terminating:
 		a.reason = "Argo CD is deleting its resources"
 	case e.silent(a, now) || a.refresh != "":
-	case a.ended.IsZero():
-		a.ended = a.seen
-		if a.wrote {
-			a.ended = now
-		}
-		e.look(a, now)
-	case now.Before(a.ended.Add(deleteSettle)):
+	case now.Before(a.moved.Add(deleteSettle)):
 		a.reason = "letting the last operation settle"
-		e.wakeAt(a, a.ended.Add(deleteSettle))
-	case a.fresh.IsZero():
+		e.wakeAt(a, a.moved.Add(deleteSettle))
+	case a.fresh.IsZero() || a.asked.Before(a.moved.Add(deleteSettle)):
 		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()})
+	case now.Before(a.deleteAsked.Add(deleteAgain)):
+		e.wakeAt(a, a.deleteAsked.Add(deleteAgain))
 	default:
 		a.reason = "asked for its deletion"
 		e.do(a, Action{Verb: Delete, UID: l.UID, Version: l.Version})
 	}
+}
+
+// activeToken is the token by which Terminate means the operation that is active; empty for one
+// that is not ours.
+func (o Operation) activeToken() string {
+	token := o.Pending
+	if o.Phase == Running || o.Phase == Terminating {
+		token = o.Token
+	}
+	if token == "?" {
+		return ""
+	}
+	return token
 }
 
 // remains tells what an Application waits for, for errors.

@@ -14,14 +14,14 @@ func (e *engine) pump(now time.Time) {
 
 // advance does what can be done in the current stage; true means that the stage has changed.
 func (e *engine) advance(now time.Time) bool {
-	if !e.listed {
-		return false
-	}
 	if e.stop == StopNone && !e.opt.Deadline.IsZero() && !now.Before(e.opt.Deadline) {
 		e.outOfTime(now)
 	}
 	if e.halted() {
 		e.over = e.flight == 0 && e.outstanding == 0
+		return false
+	}
+	if !e.listed {
 		return false
 	}
 	switch e.stage {
@@ -122,7 +122,7 @@ func (e *engine) open(apps []*app, now time.Time) {
 		default:
 			a.state = done
 			e.left--
-			e.checkup(a)
+			e.checkup(a, now)
 		}
 	}
 	if e.rolls = len(e.queue) > 0; e.rolls {
@@ -142,8 +142,25 @@ func (e *engine) settled(a *app) bool {
 	case ModeAutomated:
 		well := l.Sync.Status == Synced && l.Sync.OfSpec && l.Health.Type == Healthy
 		return !l.Operation.Active() && (well || a.want.Proven)
+	case ModeManual:
+		if a.keepsDeployed() {
+			return true
+		}
 	}
-	return e.atTarget(a) && (l.Health.Type == Healthy || a.want.Proven)
+	if !e.atTarget(a) {
+		return false
+	}
+	// Without a comparison at the target the health may be that of what was deployed before.
+	certain := l.Sync.Status == Synced && l.Sync.OfSpec && l.Sync.at(e.revisions(a)) && l.Health.Type == Healthy
+	return certain || a.want.Proven
+}
+
+// keepsDeployed tells that an Application of a manual step is in sync with what somebody has
+// synced after the last write: it stays there, like any other, when the branch moves elsewhere.
+func (a *app) keepsDeployed() bool {
+	l := a.live
+	return l.Sync.Status == Synced && l.Sync.OfSpec && !l.drifted() && !l.Operation.Active() &&
+		l.Deployed.ID > l.ManualAfter && (l.Health.Type == Healthy || a.want.Proven)
 }
 
 // atTarget tells, from live facts alone, that the target is deployed already: the spec is ours,
@@ -157,6 +174,10 @@ func (e *engine) atTarget(a *app) bool {
 		return false
 	case l.Deployed.ID != 0 && (!l.Deployed.OfSpec || l.Deployed.ID <= l.ManualAfter):
 		return false
+	case l.Deployed.ID == 0 && !a.want.Proven && (a.want.Mode == ModeManual || l.Operation.Phase != Succeeded):
+		// Synced without any sync: only hooks, or nothing at all. In a manual step a partial sync
+		// or a dry run would look the same.
+		return false
 	case l.Sync.Status == OutOfSync && l.Sync.at(revisions):
 		return false
 	}
@@ -165,10 +186,13 @@ func (e *engine) atTarget(a *app) bool {
 
 // revisions are the target of the Application, nil while they are not resolved.
 func (e *engine) revisions(a *app) []string {
-	if a.want.Revisions != nil {
-		return a.want.Revisions
+	if a.target == nil {
+		a.target = a.want.Revisions
 	}
-	return e.pins.revisions(a.want.Sources)
+	if a.target == nil {
+		a.target = e.pins.revisions(a.want.Sources)
+	}
+	return a.target
 }
 
 // start takes Applications from the queue while there are free slots.
@@ -199,11 +223,7 @@ func (e *engine) rest(a *app, s state) {
 		e.flight--
 	}
 	a.state = s
-	for s, leader := range e.leaders {
-		if leader == a {
-			delete(e.leaders, s)
-		}
-	}
+	e.stopLeading(a)
 }
 
 func (a *app) inFlight() bool { return a.state != idle && a.state != done && a.state != failed }
@@ -214,5 +234,5 @@ func (e *engine) finish(a *app, now time.Time, how string) {
 	e.left--
 	a.reason = ""
 	e.say(now, a, a.phaseOf(), how)
-	e.checkup(a)
+	e.checkup(a, now)
 }

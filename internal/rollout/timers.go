@@ -25,36 +25,41 @@ func (t *timers) Pop() any {
 	return last
 }
 
-// wakeAt asks for a look at the Application at this time; nil means at the whole run.
+// wakeAt asks for a look at the Application at this time.
 func (e *engine) wakeAt(a *app, at time.Time) {
-	if a != nil {
-		if !a.wake.IsZero() && !a.wake.After(at) {
-			return
-		}
-		a.wake = at
+	if !a.wake.IsZero() && !a.wake.After(at) {
+		return
 	}
+	a.wake = at
 	heap.Push(&e.timers, timer{at, a})
 }
 
+// wakeAllAt asks for a look at the whole run; an earlier wish for the same is replaced.
+func (e *engine) wakeAllAt(at time.Time) { e.wake = at }
+
 // nextWake is the earliest time at which tick has something to do.
 func (e *engine) nextWake() (time.Time, bool) {
-	if len(e.timers) == 0 {
-		return time.Time{}, false
+	next := e.wake
+	if len(e.timers) > 0 && (next.IsZero() || e.timers[0].at.Before(next)) {
+		next = e.timers[0].at
 	}
-	return e.timers[0].at, true
+	if d := e.opt.Deadline; e.stop == StopNone && !d.IsZero() && (next.IsZero() || d.Before(next)) {
+		next = d
+	}
+	return next, !next.IsZero()
 }
 
 // tick looks at everything whose time has come.
 func (e *engine) tick(now time.Time) {
 	for len(e.timers) > 0 && !e.timers[0].at.After(now) {
 		t := heap.Pop(&e.timers).(timer)
-		if t.app == nil {
-			continue
-		}
 		if !t.app.wake.After(now) {
 			t.app.wake = time.Time{}
 		}
 		e.look(t.app, now)
+	}
+	if !e.wake.After(now) {
+		e.wake = time.Time{}
 	}
 	e.pump(now)
 }

@@ -70,6 +70,9 @@ func (e *engine) underway(a *app, now time.Time) {
 		a.reason = joinNonEmpty("the operation is running", o.Message)
 		return
 	}
+	if a.said != o.Message {
+		a.trouble = "" // the next attempt has begun, or has failed in its own way
+	}
 	if e.troubled(a, kind, o.Message, e.opt.ErrorGrace, now) {
 		e.failWith(a, Failure{Kind: kind, Said: o.Message}, now)
 	}
@@ -89,6 +92,10 @@ func (e *engine) landed(a *app, now time.Time) {
 
 // awaitPerson waits for somebody to sync; that may take as long as the whole apply may.
 func (e *engine) awaitPerson(a *app, now time.Time) {
+	if e.halted() {
+		e.rest(a, idle)
+		return
+	}
 	if a.live != nil {
 		a.uid = a.live.UID
 	}
@@ -146,7 +153,7 @@ func (e *engine) awaitAutomated(a *app, now time.Time) {
 	a.healthy = time.Time{}
 	if kind, said := l.errorKind(); kind != "" {
 		if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
-			e.failWith(a, Failure{Kind: kind, Said: said}, now)
+			e.confirm(a, Failure{Kind: kind, Said: said}, now)
 		}
 		return
 	}
@@ -165,8 +172,15 @@ func (e *engine) verify(a *app, now time.Time) {
 		return
 	}
 	l, revisions := a.live, e.revisions(a)
-	if l.Operation.Active() && l.Operation.Token != a.token {
-		a.reason, a.healthy = joinNonEmpty("another operation is running", l.Operation.Message), time.Time{}
+	if a.moved.After(a.ended) { // somebody else's operation: nothing that was known still counts
+		a.ended, a.fresh, a.refresh, a.wrote, a.telling = a.moved, time.Time{}, "", true, false
+		a.healthy = time.Time{}
+	}
+	if l.Health.Type != Healthy {
+		a.healthy = time.Time{}
+	}
+	if l.Operation.Active() {
+		a.reason = joinNonEmpty("another operation is running", l.Operation.Message)
 		return
 	}
 	if deployed := l.deployedRevisions(); len(deployed) > 0 && !slices.Equal(deployed, revisions) {
@@ -174,10 +188,10 @@ func (e *engine) verify(a *app, now time.Time) {
 		return
 	}
 	here := l.Sync.at(revisions) && l.Sync.OfSpec
-	fresh := a.fresh.After(a.ended) || (!a.wrote && !here)
+	fresh := a.fresh.After(a.ended)
 	switch {
 	case here && l.Sync.Status == Synced:
-		if !fresh && a.wrote && (!a.sources || e.opt.MinHealthy == 0) {
+		if !fresh && a.wrote && (!a.telling || e.opt.MinHealthy == 0) {
 			e.askLater(a, freshDelay, now)
 			return
 		}
@@ -192,10 +206,9 @@ func (e *engine) verify(a *app, now time.Time) {
 		e.stay(a, now)
 		return
 	}
-	a.healthy = time.Time{}
 	if kind, said := l.errorKind(); kind == KindInvalid {
 		if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
-			e.failWith(a, Failure{Kind: kind, Said: said}, now)
+			e.confirm(a, Failure{Kind: kind, Said: said}, now)
 		}
 		return
 	}

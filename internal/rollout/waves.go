@@ -93,6 +93,10 @@ func (l *Live) wrong(m Mode, proven bool) string {
 		return ""
 	case m == ModeSync && l.drifted(), m == ModeManual && (l.drifted() || l.Sync.Status == OutOfSync):
 		return OutOfSync
+	case m == ModeManual && l.Deployed.ID == 0 && !proven:
+		return Missing
+	case m == ModeManual && l.Deployed.ID <= l.ManualAfter && l.ManualAfter > 0:
+		return OutOfSync
 	case proven:
 		return ""
 	case l.Operation.Active():
