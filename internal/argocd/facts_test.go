@@ -1,0 +1,110 @@
+package argocd
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+)
+
+// Each fixture is an Application as Argo CD 3.6.1 leaves it, and what its facts are. A field of
+// rollout.Live that a fixture does not name is not checked by it.
+func TestFactsOfFixtures(t *testing.T) {
+	files, err := filepath.Glob("testdata/facts/*.json")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d fixtures found, %v", len(files), err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fixture struct {
+			Name        string
+			Application map[string]any
+			Live        map[string]any
+		}
+		if err := json.Unmarshal(content, &fixture); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json")+": "+fixture.Name, func(t *testing.T) {
+			got := asJSON(t, Facts(asObject(t, fixture.Application)))
+			for field, want := range fixture.Live {
+				have, known := got[field]
+				if !known {
+					t.Fatalf("the fixture names a field %s that Live does not have", field)
+				}
+				if !reflect.DeepEqual(have, want) {
+					t.Errorf("%s:\n got %v\nwant %v", field, have, want)
+				}
+			}
+		})
+	}
+}
+
+func TestFactsHashCountsOnlyWhatIsManaged(t *testing.T) {
+	rendered := map[string]any{
+		"metadata": map[string]any{"name": "dev", "labels": map[string]any{"env": "dev"}},
+		"spec":     testSpec(),
+	}
+	want := appset.HashRendered(rendered)
+	owner := Owner{Namespace: "argocd", Name: "shop"}
+	obj := buildApplication(owner, "dev", rendered, nil, "step 01", 3)
+	obj.SetLabels(with(obj.GetLabels(), "argocd.argoproj.io/instance", "root"))
+	obj.SetAnnotations(with(obj.GetAnnotations(), "notes", "hands off"))
+	if got := Facts(obj).Hash; got != want {
+		t.Errorf("with foreign labels and annotations and our marks: hash %s, want %s", got, want)
+	}
+	obj.SetLabels(with(obj.GetLabels(), "env", "prod"))
+	if got := Facts(obj).Hash; got == want {
+		t.Errorf("a managed label was changed, and the hash stays %s", got)
+	}
+}
+
+func asObject(t *testing.T, v map[string]any) *unstructured.Unstructured {
+	t.Helper()
+	content, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(content); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+
+func asJSON(t *testing.T, v any) map[string]any {
+	t.Helper()
+	content, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(content, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}
+
+func testSpec() map[string]any {
+	return map[string]any{
+		"project":     "default",
+		"source":      map[string]any{"repoURL": "https://git.example.com/shop.git", "path": "envs/dev", "targetRevision": "main"},
+		"destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": "shop"},
+	}
+}

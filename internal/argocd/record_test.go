@@ -1,0 +1,195 @@
+package argocd
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+var shop = Owner{Namespace: "argocd", Name: "shop"}
+
+// bigPayload is a little more than size bytes when compressed.
+func bigPayload(t *testing.T, size int) Payload {
+	t.Helper()
+	noise := make([]byte, size)
+	source := rand.NewChaCha8([32]byte{})
+	if _, err := source.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	return Payload{Proven: map[string]string{"dev": base64.StdEncoding.EncodeToString(noise)}}
+}
+
+func smallRecord() *Record {
+	return &Record{
+		Token: "5b8c0f5e", State: StateComplete,
+		Payload: Payload{
+			ApplicationSet: map[string]any{"spec": map[string]any{"goTemplate": true, "weight": int64(3), "ratio": 0.5}},
+			Proven:         map[string]string{"dev": "main@1f3a9c2 #5be0"},
+			Rollouts: []Rollout{{
+				ID: "r-1", Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Ended: time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC), Actor: "ci",
+				Pins:     []Pin{{RepoURL: "https://git.example.com/shop.git", TargetRevision: "main", Revision: "1f3a9c2"}},
+				Outcomes: []Outcome{{Step: "step 01", Outcome: "done"}},
+			}},
+			Previous: map[string]map[string]any{"dev": {"project": "default", "revisionHistoryLimit": int64(5)}},
+		},
+	}
+}
+
+// reassemble decodes what encodeRecord made, as LoadRecord does from the cluster.
+func reassemble(t *testing.T, owner Owner, head *unstructured.Unstructured, parts []*unstructured.Unstructured) (*Record, error) {
+	t.Helper()
+	header, err := decodeHead(owner, head)
+	if err != nil {
+		return nil, err
+	}
+	if header.parts != len(parts) {
+		t.Fatalf("the head announces %d parts, there are %d", header.parts, len(parts))
+	}
+	var packed []byte
+	for i, cm := range append([]*unstructured.Unstructured{head}, parts...) {
+		if i > 0 && cm.GetName() != recordPartName(owner, header.digest, i) {
+			t.Errorf("part %d is called %s", i, cm.GetName())
+		}
+		chunk, err := chunkOf(cm)
+		if err != nil {
+			return nil, err
+		}
+		if len(chunk) > recordPartSize {
+			t.Errorf("%s holds %d bytes", cm.GetName(), len(chunk))
+		}
+		packed = append(packed, chunk...)
+	}
+	header.record.Payload, err = unpack(packed, header.digest)
+	return header.record, err
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	r := smallRecord()
+	head, parts, err := encodeRecord(shop, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := reassemble(t, shop, head, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, r) {
+		t.Errorf("got  %+v\nwant %+v", got, r)
+	}
+	if len(parts) != 0 {
+		t.Errorf("a small record has %d parts", len(parts))
+	}
+}
+
+func TestRecordAboveTheSizeOfAConfigMapIsSplit(t *testing.T) {
+	r := &Record{Token: "t", State: StateCreating, Payload: bigPayload(t, 2*recordPartSize+1000)}
+	head, parts, err := encodeRecord(shop, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(parts) != 2 {
+		t.Fatalf("%d parts, want 2", len(parts))
+	}
+	got, err := reassemble(t, shop, head, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Payload, r.Payload) {
+		t.Error("the payload changed on its way")
+	}
+	parts[0], parts[1] = parts[1], parts[0]
+	if _, err := unpackParts(head, parts); err == nil {
+		t.Error("parts in the wrong order were accepted")
+	}
+}
+
+func unpackParts(head *unstructured.Unstructured, parts []*unstructured.Unstructured) (Payload, error) {
+	var packed []byte
+	for _, cm := range append([]*unstructured.Unstructured{head}, parts...) {
+		chunk, err := chunkOf(cm)
+		if err != nil {
+			return Payload{}, err
+		}
+		packed = append(packed, chunk...)
+	}
+	return unpack(packed, text(head.Object, "data", "digest"))
+}
+
+func TestRecordKeepsTheLastRollouts(t *testing.T) {
+	r := smallRecord()
+	for i := range 3 * KeptRollouts {
+		r.Rollouts = append(r.Rollouts, Rollout{ID: fmt.Sprint(i)})
+	}
+	head, _, err := encodeRecord(shop, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := reassemble(t, shop, head, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(got.Rollouts); n != KeptRollouts || got.Rollouts[n-1].ID != fmt.Sprint(3*KeptRollouts-1) {
+		t.Errorf("%d rollouts, the last is %s", n, got.Rollouts[n-1].ID)
+	}
+}
+
+// The fixture is what version 1 stored; later versions must read it for ever.
+func TestRecordOfVersion1IsRead(t *testing.T) {
+	content, err := os.ReadFile("testdata/record-v1.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(content, &object); err != nil {
+		t.Fatal(err)
+	}
+	got, err := reassemble(t, shop, asObject(t, object), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := smallRecord()
+	want.version = "4711"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestRecordThatCannotBeReadSaysWhy(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(data map[string]any)
+		owner  Owner
+		want   string
+		is     error
+	}{
+		"of a newer provider":  {func(d map[string]any) { d["version"] = "2" }, shop, "upgrade the provider", ErrTooNew},
+		"without a version":    {func(d map[string]any) { delete(d, "version") }, shop, "damaged", nil},
+		"of version zero":      {func(d map[string]any) { d["version"] = "0" }, shop, "damaged", nil},
+		"with a wrong digest":  {func(d map[string]any) { d["digest"] = strings.Repeat("0", 64) }, shop, "digest", nil},
+		"without its parts":    {func(d map[string]any) { d["parts"] = "many" }, shop, "damaged", nil},
+		"of another set":       {func(d map[string]any) { d["owner"] = "argocd/other" }, shop, `"argocd/other"`, nil},
+		"with a short digest":  {func(d map[string]any) { d["digest"] = "00" }, shop, "damaged", nil},
+		"with negative parts":  {func(d map[string]any) { d["parts"] = "-1" }, shop, "damaged", nil},
+		"with a broken number": {func(d map[string]any) { d["version"] = "1.0" }, shop, "damaged", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			head, _, err := encodeRecord(shop, smallRecord())
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.change(dict(head.Object, "data"))
+			_, err = reassemble(t, test.owner, head, nil)
+			if err == nil || !strings.Contains(err.Error(), test.want) || (test.is != nil && !errors.Is(err, test.is)) {
+				t.Errorf("got %v, want it to contain %q", err, test.want)
+			}
+		})
+	}
+}
