@@ -101,12 +101,31 @@ func (m *applicationSetModel) addIssues(diags *diag.Diagnostics, issues appset.I
 	}
 }
 
+// locate finds the attribute an issue is about. Terraform (1.11) cannot show the line of a nested
+// attribute, so the text names it as well.
 func (m *applicationSetModel) locate(issue appset.Issue) (path.Path, string) {
-	if m.Manifest.IsNull() {
-		return attributePath(m.Spec, issue.Path), issue.Detail
-	}
-	if len(issue.Path) == 0 {
+	switch {
+	case m.Manifest.IsNull():
+		at := attributePath(m.Spec, issue.Path)
+		return pointable(at), atPath(at, issue.Detail)
+	case len(issue.Path) == 0:
 		return path.Root("manifest"), issue.Detail
 	}
 	return path.Root("manifest"), fmt.Sprintf("At %s of the manifest: %s", issue.Path, issue.Detail)
+}
+
+func atPath(at path.Path, detail string) string { return fmt.Sprintf("At %s: %s", at, detail) }
+
+// pointable keeps Terraform from pointing at the wrong line: it looks the last name of a path up
+// among the attributes of the resource itself (tfdiags/contextual.go, Terraform 1.11), and so takes
+// spec.template.metadata.name for the name of the resource.
+func pointable(at path.Path) path.Path {
+	steps := at.Steps()
+	if last, ok := steps[len(steps)-1].(path.PathStepAttributeName); ok && len(steps) > 1 {
+		switch string(last) {
+		case "id", "name", "namespace", "spec":
+			return pointable(at.ParentPath())
+		}
+	}
+	return at
 }

@@ -103,7 +103,7 @@ func kustomizeAttributes() attributes {
 		}),
 		"patches": objects("Patches. Default: none.", attributes{
 			"path":    text("File of the source that holds the patch. Default: none, e.g. `\"patch.yaml\"`."),
-			"patch":   text("The patch itself, YAML. Templated. Default: none."),
+			"patch":   text("The patch itself, YAML. Templated. Default: none, e.g. `\"[{op: remove, path: /spec/replicas}]\"`."),
 			"target":  object("Resources to patch. Default: those the patch names.", selector),
 			"options": flagMap("Options of the patch. Default: none, e.g. `{ allowNameChange = true }`."),
 		}),

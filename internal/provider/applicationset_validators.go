@@ -36,7 +36,8 @@ func (v durationText) ValidateString(ctx context.Context, req validator.StringRe
 		return
 	}
 	if _, err := parseDuration(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration", fmt.Sprintf("%q is not %s.", req.ConfigValue.ValueString(), v.Description(ctx)))
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration",
+			atPath(req.Path, fmt.Sprintf("%q is not %s.", req.ConfigValue.ValueString(), v.Description(ctx))))
 	}
 }
 
@@ -96,6 +97,6 @@ func (amountText) ValidateString(_ context.Context, req validator.StringRequest,
 		return
 	}
 	if _, err := parseAmount(req.ConfigValue.ValueString()); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid amount", err.Error()+".")
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid amount", atPath(req.Path, err.Error()+"."))
 	}
 }
