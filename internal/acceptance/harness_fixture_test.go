@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -134,6 +135,24 @@ func (f *fixture) liveApps(ctx context.Context) []unstructured.Unstructured {
 		}
 	}
 	return own
+}
+
+// versions are the resource versions of all Applications of the test.
+func (f *fixture) versions() map[string]string {
+	f.Helper()
+	versions := map[string]string{}
+	for _, app := range f.liveApps(f.ctx()) {
+		versions[app.GetName()] = app.GetResourceVersion()
+	}
+	return versions
+}
+
+// sameVersions fails if an Application was written since, by whomever.
+func (f *fixture) sameVersions(before map[string]string) error {
+	if now := f.versions(); !maps.Equal(now, before) {
+		return fmt.Errorf("the resource versions were %v, and are %v", before, now)
+	}
+	return nil
 }
 
 // configMap is the manifest of one ConfigMap. data.health, when given, is its health to Argo CD.

@@ -48,7 +48,7 @@ func (r *recorder) follow() (map[string]*history, []*appState) {
 			}
 			h.done = -1
 		}
-		if h.touched >= 0 && h.done < 0 && s.done() {
+		if h.touched >= 0 && h.done < 0 && r.done(s) {
 			h.done = i
 		}
 		if s.Deleting && h.deleting < 0 {
@@ -208,7 +208,7 @@ func (r *recorder) inFlight(names ...string) int {
 		if !s.Deleted && (before == nil || s.began(before) || s.Spec != before.Spec) {
 			flying[s.Name] = true
 		}
-		if s.Deleted || s.done() {
+		if s.Deleted || r.done(s) {
 			delete(flying, s.Name)
 		}
 		most = max(most, len(flying))
@@ -262,13 +262,58 @@ func (r *recorder) historyInOrder(groups ...[]string) func() error {
 
 // at fails unless the newest deployment of each Application is of this revision.
 func (r *recorder) at(revision string, names ...string) func() error {
+	return checkAt(r, &revision, names...)
+}
+
+// checkAt is recorder.at for a commit that is made later.
+func checkAt(r *recorder, revision *string, names ...string) func() error {
+	return each(names, func(name string) error {
+		s := r.get(name)
+		if s == nil || len(s.History) == 0 || s.History[len(s.History)-1].Revision != *revision {
+			return fmt.Errorf("%s is not deployed at %s: %s", name, short(*revision), s)
+		}
+		return nil
+	})
+}
+
+// labelled fails unless the Applications have this label.
+func (r *recorder) labelled(key, value string, names ...string) func() error {
+	return each(names, func(name string) error {
+		if s := r.get(name); s == nil || s.Labels[key] != value {
+			return fmt.Errorf("%s has not the label %s=%s: %s", name, key, value, s)
+		}
+		return nil
+	})
+}
+
+// rests fails unless this much time has passed between the end of each group and the next one.
+func (r *recorder) rests(least time.Duration, groups ...[]string) func() error {
+	return func() error {
+		all, states := r.follow()
+		var errs []error
+		for n, group := range groups[1:] {
+			var ended time.Time
+			for _, name := range groups[n] {
+				if h := all[name]; h != nil && h.done >= 0 && states[h.done].Seen.After(ended) {
+					ended = states[h.done].Seen
+				}
+			}
+			for _, name := range group {
+				if h := all[name]; h != nil && h.touched >= 0 && states[h.touched].Seen.Sub(ended) < least {
+					errs = append(errs, fmt.Errorf("%s began %s after the step before it was done, not %s", name, states[h.touched].Seen.Sub(ended), least))
+				}
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// each makes one check of one for each name.
+func each(names []string, one func(name string) error) func() error {
 	return func() error {
 		var errs []error
 		for _, name := range names {
-			s := r.get(name)
-			if s == nil || len(s.History) == 0 || s.History[len(s.History)-1].Revision != revision {
-				errs = append(errs, fmt.Errorf("%s is not deployed at %s: %s", name, short(revision), s))
-			}
+			errs = append(errs, one(name))
 		}
 		return errors.Join(errs...)
 	}

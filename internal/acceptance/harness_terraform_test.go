@@ -171,6 +171,11 @@ func plansWaves(groups ...[]string) plancheck.PlanCheck {
 
 // plansRevision fails unless the planned targets of the Applications name this commit.
 func plansRevision(sha string, names ...string) plancheck.PlanCheck {
+	return plansRevisionOf(&sha, names...)
+}
+
+// plansRevisionOf is plansRevision for a commit that is made later.
+func plansRevisionOf(sha *string, names ...string) plancheck.PlanCheck {
 	return wavesCheck(func(_, after waves) error {
 		var errs []error
 		for _, name := range names {
@@ -180,8 +185,8 @@ func plansRevision(sha string, names ...string) plancheck.PlanCheck {
 					found = target
 				}
 			}
-			if !strings.Contains(found, "@"+sha[:7]+" ") {
-				errs = append(errs, fmt.Errorf("%s is planned to go to %q, not to %s", name, found, sha[:7]))
+			if !strings.Contains(found, "@"+(*sha)[:7]+" ") {
+				errs = append(errs, fmt.Errorf("%s is planned to go to %q, not to %s", name, found, (*sha)[:7]))
 			}
 		}
 		return errors.Join(errs...)

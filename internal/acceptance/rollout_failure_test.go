@@ -1,0 +1,80 @@
+package acceptance
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+)
+
+// failsWithin is what a hopeless sync may take until apply has failed.
+const failsWithin = 30 * time.Second
+
+func TestAccABrokenPathInStep2FailsTheUpdateAndStopsThere(t *testing.T) {
+	f := newFixture(t)
+	suffixes := []string{"dev", "qa", "prod"}
+	dev, qa, prod := f.apps("dev"), f.apps("qa"), f.apps("prod")
+	s := f.newSet(suffixes, suffixes...)
+	f.release("1", suffixes...)
+	r := f.record()
+	var began time.Time
+	var second, third string
+	f.run(
+		resource.TestStep{Config: s.String()},
+		resource.TestStep{
+			PreConfig: func() {
+				f.remove("qa")
+				second = f.release("2", "dev", "prod")
+				r.reset()
+				began = time.Now()
+			},
+			Config: s.String(),
+			ExpectError: says("Application argocd/"+f.app("qa"), "step 02: env in [qa]",
+				f.path("qa")+": app path does not exist"),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				f.must(within(failsWithin, began), r.untouched(prod...), r.inOrder(dev), r.idle(f.apps(suffixes...)...),
+					checkAt(r, &second, dev...), f.deploys("1", "prod"))
+				r.reset()
+				third = f.release("3", "qa")
+			},
+			Config: s.String(),
+			ConfigPlanChecks: planned(plansAction(plancheck.ResourceActionUpdate), plansExactly(f.apps("qa", "prod")...),
+				plansRevisionOf(&third, f.apps("qa", "prod")...)),
+			Check: check(r.inOrder(qa, prod), r.untouched(dev...), f.deploys("3", "qa"), f.deploys("2", "dev", "prod")),
+		},
+	)
+}
+
+// within fails when more than limit has passed since began.
+func within(limit time.Duration, began time.Time) func() error {
+	return func() error {
+		if took := time.Since(began); took > limit {
+			return fmt.Errorf("it took %s, more than %s", took.Round(time.Second), limit)
+		}
+		return nil
+	}
+}
+
+// idle fails if an operation on one of the Applications runs or is asked for.
+func (r *recorder) idle(names ...string) func() error {
+	return each(names, func(name string) error {
+		if s := r.get(name); s == nil || s.Pending || s.Phase == "Running" || s.Phase == "Terminating" {
+			return fmt.Errorf("an operation is left running: %s", s)
+		}
+		return nil
+	})
+}
+
+// absent fails if one of the Applications exists.
+func (r *recorder) absent(names ...string) func() error {
+	return each(names, func(name string) error {
+		if s := r.get(name); s != nil {
+			return fmt.Errorf("it should not exist: %s", s)
+		}
+		return nil
+	})
+}
