@@ -1,0 +1,464 @@
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// These tests call the provider as Terraform does, so that they see what stands in private state.
+
+// values is a state, a configuration or a plan; attributes that are left out are null.
+type values map[string]any
+
+func (v values) with(more values) values {
+	out := maps.Clone(v)
+	maps.Copy(out, more)
+	return out
+}
+
+type planned struct {
+	waves   map[string]map[string]string // unknown leaves are empty
+	unknown bool                         // the waves as a whole
+	id      string
+	private map[string]json.RawMessage
+	bytes   []byte
+	replace bool
+	errors  []string
+	warns   []string
+}
+
+const typeApplicationSet = "argocdprogressive_applicationset"
+
+func dynamic(t *testing.T, v values) *tfprotov6.DynamicValue {
+	t.Helper()
+	if v == nil {
+		return &tfprotov6.DynamicValue{JSON: []byte("null")}
+	}
+	whole := map[string]any{}
+	for name := range applicationSetSchema(context.Background()).Attributes {
+		whole[name] = v[name]
+	}
+	raw, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tfprotov6.DynamicValue{JSON: raw}
+}
+
+// planOf plans a change from prior (nil: none) to config (nil: destroy).
+func planOf(t *testing.T, prior, config values, private []byte) planned {
+	t.Helper()
+	ctx := context.Background()
+	server, err := providerserver.NewProtocol6WithError(New("test")())()
+	if err != nil {
+		t.Fatal(err)
+	}
+	configure(t, server)
+	proposed := config
+	if config != nil && prior != nil {
+		proposed = config.with(values{"id": prior["id"], "waves": prior["waves"]})
+		if config["namespace"] == nil {
+			proposed["namespace"] = prior["namespace"]
+		}
+	}
+	resp, err := server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: typeApplicationSet, PriorState: dynamic(t, prior), Config: dynamic(t, config),
+		ProposedNewState: dynamic(t, proposed), PriorPrivate: private,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := planned{bytes: resp.PlannedPrivate, replace: len(resp.RequiresReplace) > 0}
+	for _, d := range resp.Diagnostics {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			out.errors = append(out.errors, d.Summary+": "+d.Detail)
+		} else {
+			out.warns = append(out.warns, d.Summary+": "+d.Detail)
+		}
+	}
+	if len(resp.PlannedPrivate) > 0 {
+		out.private = decodePrivate(t, resp.PlannedPrivate)
+	}
+	if len(out.errors) == 0 && config != nil {
+		out.read(t, resp.PlannedState)
+	}
+	return out
+}
+
+func configure(t *testing.T, server tfprotov6.ProviderServer) {
+	t.Helper()
+	raw := []byte(`{"namespace":null,"refresh":null,"qps":null,"burst":null,"kubernetes":null}`)
+	resp, err := server.ConfigureProvider(context.Background(), &tfprotov6.ConfigureProviderRequest{Config: &tfprotov6.DynamicValue{JSON: raw}})
+	if err != nil || len(resp.Diagnostics) > 0 {
+		t.Fatal(err, resp)
+	}
+}
+
+func decodePrivate(t *testing.T, raw []byte) map[string]json.RawMessage {
+	t.Helper()
+	var encoded map[string][]byte
+	if err := json.Unmarshal(raw, &encoded); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]json.RawMessage{}
+	for k, v := range encoded {
+		out[k] = v
+	}
+	return out
+}
+
+func (p *planned) read(t *testing.T, state *tfprotov6.DynamicValue) {
+	t.Helper()
+	v, err := state.Unmarshal(applicationSetSchema(context.Background()).Type().TerraformType(context.Background()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attrs map[string]tftypes.Value
+	if err := v.As(&attrs); err != nil {
+		t.Fatal(err)
+	}
+	if attrs["id"].IsKnown() {
+		if err := attrs["id"].As(&p.id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.unknown = !attrs["waves"].IsKnown(); p.unknown {
+		return
+	}
+	var steps map[string]tftypes.Value
+	if err := attrs["waves"].As(&steps); err != nil {
+		t.Fatal(err)
+	}
+	p.waves = map[string]map[string]string{}
+	for label, inner := range steps {
+		var leaves map[string]tftypes.Value
+		if err := inner.As(&leaves); err != nil {
+			t.Fatal(err)
+		}
+		p.waves[label] = map[string]string{}
+		for name, leaf := range leaves {
+			text := ""
+			if leaf.IsKnown() {
+				if err := leaf.As(&text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.waves[label][name] = text
+		}
+	}
+}
+
+func (p planned) phase(t *testing.T) phase {
+	t.Helper()
+	var ph phase
+	if err := json.Unmarshal(p.private[keyPhase], &ph); err != nil {
+		t.Fatal(err)
+	}
+	return ph
+}
+
+func private(t *testing.T, known targets) []byte {
+	t.Helper()
+	inner, err := json.Marshal(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(map[string][]byte{keyTargets: inner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// manifestOf is a set of one Application per name, in steps by the label env: names are
+// "ENV-NAME".
+func manifestOf(revision string, names ...string) string {
+	elements := make([]map[string]any, len(names))
+	for i, n := range names {
+		env, _, _ := strings.Cut(n, "-")
+		elements[i] = map[string]any{"name": n, "env": env}
+	}
+	expression := func(env string) map[string]any {
+		return map[string]any{"matchExpressions": []any{map[string]any{"key": "env", "operator": "In", "values": []string{env}}}}
+	}
+	raw, err := json.Marshal(map[string]any{
+		"apiVersion": appset.APIVersion, "kind": "ApplicationSet",
+		"spec": map[string]any{
+			"goTemplate": true,
+			"generators": []any{map[string]any{"list": map[string]any{"elements": elements}}},
+			"strategy": map[string]any{"type": "RollingSync", "deletionOrder": "Reverse", "rollingSync": map[string]any{
+				"steps": []any{expression("dev"), expression("prod")},
+			}},
+			"template": map[string]any{
+				"metadata": map[string]any{"name": "{{.name}}", "labels": map[string]any{"env": "{{.env}}"}},
+				"spec": map[string]any{
+					"project":     "default",
+					"source":      map[string]any{"repoURL": "https://example.com/r.git", "targetRevision": revision, "path": "."},
+					"destination": map[string]any{"name": "in-cluster"},
+				},
+			},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+const (
+	stepDev  = "step 01: env in [dev]"
+	stepProd = "step 02: env in [prod]"
+	shaA     = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	shaB     = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+)
+
+var fleet = []string{"dev-1", "dev-2", "prod-1", "prod-2", "prod-3"}
+
+func configOf(manifest string) values { return values{"name": "guestbook", "manifest": manifest} }
+
+// stateOf is what an apply of the manifest has stored at revision.
+func stateOf(t *testing.T, manifest, revision string) values {
+	t.Helper()
+	first := planOf(t, nil, configOf(manifest), nil)
+	if len(first.errors) > 0 {
+		t.Fatal(first.errors)
+	}
+	w := map[string]map[string]string{}
+	for label, leaves := range first.waves {
+		w[label] = map[string]string{}
+		for name := range leaves {
+			hash := hashOf(t, manifest, name)
+			w[label][name] = rollout.Leaf([]rollout.Source{mainSource}, []string{revision}, hash)
+		}
+	}
+	return configOf(manifest).with(values{"id": "argocd/guestbook", "namespace": "argocd", "waves": w})
+}
+
+var mainSource = rollout.Source{RepoURL: "https://example.com/r.git", TargetRevision: "main"}
+
+func hashOf(t *testing.T, manifest, name string) string {
+	t.Helper()
+	document, issues := appset.DecodeManifest([]byte(manifest))
+	if issues.HasErrors() {
+		t.Fatal(issues)
+	}
+	set, issues := appset.Decode("guestbook", "argocd", document["spec"].(map[string]any))
+	if issues.HasErrors() {
+		t.Fatal(issues)
+	}
+	apps, issues, _ := set.Render()
+	if issues.HasErrors() {
+		t.Fatal(issues)
+	}
+	for _, a := range apps {
+		if a.Name == name {
+			return appset.HashRendered(a.Object)
+		}
+	}
+	t.Fatalf("no Application %s", name)
+	return ""
+}
+
+// knownAt are the facts of a refresh that has found everything at revision.
+func knownAt(t *testing.T, manifest, revision string, names ...string) targets {
+	t.Helper()
+	apps := map[string]rollout.KnownTarget{}
+	for _, n := range names {
+		apps[n] = rollout.KnownTarget{Hash: hashOf(t, manifest, n), Revisions: []string{revision}}
+	}
+	return newTargets(rollout.Pins{mainSource: revision}, apps)
+}
+
+func TestPlanAtRestChangesNothing(t *testing.T) {
+	manifest := manifestOf("main", fleet...)
+	state := stateOf(t, manifest, shaA)
+	p := planOf(t, state, configOf(manifest), private(t, knownAt(t, manifest, shaA, fleet...)))
+	if len(p.errors)+len(p.warns) > 0 {
+		t.Fatal(p.errors, p.warns)
+	}
+	for label, leaves := range state["waves"].(map[string]map[string]string) {
+		for name, leaf := range leaves {
+			if got := p.waves[label][name]; got != leaf {
+				t.Errorf("%s is planned as %q, and is %q", name, got, leaf)
+			}
+		}
+	}
+}
+
+func TestPlanOfANewCommitShowsTheApplicationsThatItTouches(t *testing.T) {
+	manifest := manifestOf("main", fleet...)
+	known := knownAt(t, manifest, shaA, fleet...)
+	known.Pins[0].Revision = shaB
+	known.Apps["prod-1"] = rollout.KnownTarget{Hash: hashOf(t, manifest, "prod-1"), Revisions: []string{shaB}}
+	p := planOf(t, stateOf(t, manifest, shaA), configOf(manifest), private(t, known))
+	if got, want := p.waves[stepProd]["prod-1"], "main@bbbbbbb #"+hashOf(t, manifest, "prod-1"); got != want {
+		t.Errorf("the Application that the commit touches is planned as %q, want %q", got, want)
+	}
+	if got := p.waves[stepProd]["prod-2"]; !strings.HasPrefix(got, "main@aaaaaaa ") {
+		t.Errorf("one that it does not touch is planned as %q", got)
+	}
+}
+
+func TestPlanOfAChangedSpecUsesThePinOfItsBranch(t *testing.T) {
+	old := manifestOf("main", fleet...)
+	changed := strings.ReplaceAll(old, `"path":"."`, `"path":"other"`)
+	p := planOf(t, stateOf(t, old, shaA), configOf(changed), private(t, knownAt(t, old, shaB, fleet...)))
+	if got, want := p.waves[stepDev]["dev-1"], "main@bbbbbbb #"+hashOf(t, changed, "dev-1"); got != want {
+		t.Errorf("planned as %q, want %q", got, want)
+	}
+}
+
+func TestPlanOfABranchThatNobodyHasResolvedLeavesLeavesOpen(t *testing.T) {
+	old := manifestOf("main", fleet...)
+	changed := manifestOf("other", fleet...)
+	p := planOf(t, stateOf(t, old, shaA), configOf(changed), private(t, knownAt(t, old, shaA, fleet...)))
+	for _, name := range []string{"dev-1", "dev-2"} {
+		if leaf, ok := p.waves[stepDev][name]; !ok || leaf != "" {
+			t.Errorf("%s is planned as %q, want an unknown leaf", name, leaf)
+		}
+	}
+}
+
+func TestPlanOfCreateUsesNothingOfPrivateState(t *testing.T) {
+	manifest := manifestOf("main", fleet...)
+	p := planOf(t, nil, configOf(manifest), private(t, knownAt(t, manifest, shaA, fleet...)))
+	if leaf := p.waves[stepDev]["dev-1"]; leaf != "" {
+		t.Errorf("the leaf is %q: the same plan during apply has no private state", leaf)
+	}
+	if got, want := p.phase(t), (phase{Op: opCreate, Namespace: "argocd", Name: "guestbook"}); got != want {
+		t.Errorf("the phase is %+v, want %+v", got, want)
+	}
+}
+
+func TestPlanOfRemovals(t *testing.T) {
+	old := manifestOf("main", fleet...)
+	for name, c := range map[string]struct {
+		left    []string
+		rollout map[string]any
+		err     string
+		warning string
+	}{
+		"one of five is within the default":      {left: fleet[1:], warning: "Applications will be deleted: After the last step, 1 Applications"},
+		"two of five are more than the default":  {left: fleet[2:], err: "Too many deletions: The configuration does not generate these Applications any more: dev-1, dev-2. The plan would delete 2 of 5 Applications; rollout.max_deletions allows 1 (20%)"},
+		"two of five with max_deletions = 2":     {left: fleet[2:], rollout: map[string]any{"max_deletions": "2"}, warning: "dev-1, dev-2"},
+		"one of five with max_deletions = 0":     {left: fleet[1:], rollout: map[string]any{"max_deletions": "0"}, err: "rollout.max_deletions allows 0 (0)"},
+		"all of them need allow_empty":           {left: nil, rollout: map[string]any{"max_deletions": "100%"}, err: "Empty set"},
+		"all of them with both guards opened":    {left: nil, rollout: map[string]any{"max_deletions": "100%", "allow_empty": true}, warning: "5 Applications"},
+		"renaming all counts as removing them":   {left: []string{"dev-a", "dev-b", "prod-a", "prod-b", "prod-c"}, err: "The plan would delete 5 of 5"},
+		"an empty set still counts its removals": {left: nil, rollout: map[string]any{"allow_empty": true}, err: "The plan would delete 5 of 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := configOf(manifestOf("main", c.left...)).with(values{"rollout": settingsWith(c.rollout)})
+			p := planOf(t, stateOf(t, old, shaA), config, private(t, knownAt(t, old, shaA, fleet...)))
+			if all := strings.Join(p.errors, "\n"); (c.err == "") != (all == "") || !strings.Contains(all, c.err) {
+				t.Errorf("the errors are %q, want %q", all, c.err)
+			}
+			if all := strings.Join(p.warns, "\n"); c.err == "" && !strings.Contains(all, c.warning) {
+				t.Errorf("the warnings are %q, want %q", all, c.warning)
+			}
+		})
+	}
+}
+
+// settingsWith is rollout = {...} with everything else null.
+func settingsWith(some map[string]any) any {
+	if some == nil {
+		return nil
+	}
+	all := map[string]any{}
+	for name := range rolloutAttributes() {
+		all[name] = some[name]
+	}
+	return all
+}
+
+func TestPlanOfAnotherName(t *testing.T) {
+	manifest := manifestOf("main", fleet...)
+	renamed := configOf(manifest).with(values{"name": "renamed"})
+	state := stateOf(t, manifest, shaA)
+	p := planOf(t, state, renamed, nil)
+	if all := strings.Join(p.errors, "\n"); !strings.Contains(all, "argocd/guestbook becomes argocd/renamed") || !strings.Contains(all, "delete 5 of 5") {
+		t.Errorf("a rename deletes everything; the errors are %q", all)
+	}
+	allowed := renamed.with(values{"rollout": settingsWith(map[string]any{"max_deletions": "100%"})})
+	p = planOf(t, state, allowed, nil)
+	if len(p.errors) > 0 || !p.replace {
+		t.Errorf("with max_deletions = 100%% it is a replacement: %v, replace %v", p.errors, p.replace)
+	}
+	// What Terraform asks next, with the private data of the first answer.
+	p = planOf(t, nil, allowed, p.bytes)
+	if got, want := p.phase(t), (phase{Op: opForcedReplace, Namespace: "argocd", Name: "renamed"}); got != want || len(p.errors) > 0 {
+		t.Errorf("the phase is %+v, want %+v; errors %v", got, want, p.errors)
+	}
+}
+
+func TestPlanOfAForcedReplacementIsGuarded(t *testing.T) {
+	manifest := manifestOf("main", fleet...)
+	update := planOf(t, stateOf(t, manifest, shaA), configOf(manifest), nil)
+	p := planOf(t, nil, configOf(manifest), update.bytes)
+	if all := strings.Join(p.errors, "\n"); !strings.Contains(all, "argocd/guestbook is to be replaced") || !strings.Contains(all, "delete 5 of 5") {
+		t.Errorf("the errors are %q", all)
+	}
+	p = planOf(t, nil, configOf(manifest).with(values{"rollout": settingsWith(map[string]any{"max_deletions": "100%"})}), update.bytes)
+	if len(p.errors) > 0 || p.phase(t).Op != opForcedReplace {
+		t.Errorf("with max_deletions = 100%%: errors %v, phase %+v", p.errors, p.phase(t))
+	}
+}
+
+func TestPlanOfADestroyTellsTheOrder(t *testing.T) {
+	p := planOf(t, stateOf(t, manifestOf("main", fleet...), shaA), nil, nil)
+	if got := p.phase(t); got.Op != opDestroy {
+		t.Errorf("the phase is %+v", got)
+	}
+	all := strings.Join(p.warns, "\n")
+	prod, dev := strings.Index(all, stepProd+": 3"), strings.Index(all, stepDev+": 2")
+	if prod < 0 || dev < prod {
+		t.Errorf("the last step is deleted first; the warning is %q", all)
+	}
+}
+
+func TestPlanRefusesAProviderNamespaceThatChanged(t *testing.T) {
+	manifest := manifestOf("main", fleet...)
+	state := stateOf(t, manifest, shaA).with(values{"id": "elsewhere/guestbook", "namespace": "elsewhere"})
+	p := planOf(t, state, configOf(manifest), nil)
+	if all := strings.Join(p.errors, "\n"); !strings.Contains(all, `created in namespace "elsewhere"`) {
+		t.Errorf("the errors are %q", all)
+	}
+	p = planOf(t, state, configOf(manifest).with(values{"namespace": "elsewhere"}), nil)
+	if len(p.errors) > 0 || p.id != "elsewhere/guestbook" {
+		t.Errorf("with the namespace set on the resource: id %q, errors %v", p.id, p.errors)
+	}
+}
+
+func TestPlanWarnsOfAManualStep(t *testing.T) {
+	manual := strings.Replace(manifestOf("main", fleet...), `"values":["prod"]}]}`, `"values":["prod"]}],"maxUpdate":0}`, 1)
+	p := planOf(t, nil, configOf(manual), nil)
+	if all := strings.Join(p.warns, "\n"); !strings.Contains(all, "Manual step") || !strings.Contains(all, "prod-1, prod-2, prod-3") {
+		t.Errorf("the warnings are %q", all)
+	}
+	if leaf := p.waves[stepProd]["prod-1"]; leaf != "#"+hashOf(t, manual, "prod-1") {
+		t.Errorf("a manual step promises no revision, but the leaf is %q", leaf)
+	}
+}
+
+func TestPlanWarnsOfAutomatedSyncSwitchedOff(t *testing.T) {
+	automated := strings.Replace(manifestOf("main", fleet...), `"project"`, `"syncPolicy":{"automated":{}},"project"`, 1)
+	p := planOf(t, nil, configOf(automated), nil)
+	if all := strings.Join(p.warns, "\n"); !strings.Contains(all, "Automated sync will be switched off") {
+		t.Errorf("the warnings are %q", all)
+	}
+	p = planOf(t, stateOf(t, automated, shaA), configOf(automated), private(t, knownAt(t, automated, shaA, fleet...)))
+	if len(p.warns) > 0 {
+		t.Errorf("at rest there is nothing to warn of: %q", p.warns)
+	}
+}
