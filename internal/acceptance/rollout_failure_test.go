@@ -25,7 +25,7 @@ func TestAccABrokenPathInStep2FailsTheUpdateAndStopsThere(t *testing.T) {
 		resource.TestStep{Config: s.String()},
 		resource.TestStep{
 			PreConfig: func() {
-				f.remove("qa")
+				f.removeFolders("qa")
 				second = f.release("2", "dev", "prod")
 				r.reset()
 				began = time.Now()

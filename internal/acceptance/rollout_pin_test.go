@@ -38,7 +38,7 @@ func TestAccACommitDuringTheRolloutWaitsForTheNextPlan(t *testing.T) {
 	commitSecond := f.commitWhenDone(r, f.app("dev"), func() string { return first },
 		func() { second = f.release("2", suffixes...) }, f.apps("qa", "prod")...)
 	deletePaths := f.commitWhenDone(r, f.app("dev"), func() string { return third }, func() {
-		f.remove("qa", "prod")
+		f.removeFolders("qa", "prod")
 		f.commit()
 	}, f.apps("qa", "prod")...)
 
@@ -70,8 +70,8 @@ func TestAccACommitDuringTheRolloutWaitsForTheNextPlan(t *testing.T) {
 	)
 }
 
-// remove removes the folders of Applications, without a commit.
-func (f *fixture) remove(suffixes ...string) {
+// removeFolders removes the folders of Applications, without a commit.
+func (f *fixture) removeFolders(suffixes ...string) {
 	for _, s := range suffixes {
 		if err := f.repo.Remove(f.path(s)); err != nil {
 			f.Errorf("removing the folder of %s: %v", s, err)
