@@ -1,0 +1,108 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func testReport() report {
+	return report{namespace: "argocd", doing: "rollout", timeout: time.Hour, timeoutName: "update", next: "Run it again."}
+}
+
+func TestASuccessfulRolloutHasNoDiagnostics(t *testing.T) {
+	if diags := testReport().diagnostics(rollout.Outcome{Done: []string{"a"}}); len(diags) > 0 {
+		t.Error(diags)
+	}
+}
+
+func TestFailuresAreToldWithStepApplicationReasonAndNextCommand(t *testing.T) {
+	o := rollout.Outcome{
+		Step: "step 02: env in [qa]",
+		Failures: []rollout.Failure{
+			{App: "qa-1", Step: "step 02: env in [qa]", Kind: rollout.KindSyncFailed, Doing: "syncing to main@1f3a9c2", Said: "path does not exist"},
+			{App: "qa-2", Step: "step 02: env in [qa]", Kind: rollout.KindDegraded, Said: "Deployment x exceeded its progress deadline"},
+		},
+		Open: []rollout.OpenApp{{Name: "prod-1", Step: "step 03: env in [prod]", Phase: rollout.PhaseWaiting, Reason: "its step has not begun"}},
+		Log:  []rollout.Note{{At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), App: "qa-1", Step: "step 02: env in [qa]", Phase: rollout.PhaseFailed, Text: "the sync failed"}},
+	}
+	diags := testReport().diagnostics(o)
+	if len(diags) != 2 {
+		t.Fatalf("want one error for each Application, got %v", diags)
+	}
+	if got := diags[0].Summary(); got != "Sync failed" {
+		t.Errorf("the summary is %q", got)
+	}
+	for _, want := range []string{
+		`Application argocd/qa-1 in "step 02: env in [qa]": sync failed while syncing to main@1f3a9c2.`, "path does not exist",
+		"kubectl -n argocd get applications.argoproj.io qa-1 -o yaml", "Not done (1):\n  prod-1 (step 03: env in [prod]): Waiting, its step has not begun",
+		"Run it again.", "03:04:05 qa-1 (step 02: env in [qa]) Failed: the sync failed",
+	} {
+		if !strings.Contains(diags[0].Detail(), want) {
+			t.Errorf("the first error lacks %q:\n%s", want, diags[0].Detail())
+		}
+	}
+	if detail := diags[1].Detail(); strings.Contains(detail, "What happened") || !strings.Contains(detail, "progress deadline") {
+		t.Errorf("the story is told once, each reason with its Application:\n%s", detail)
+	}
+}
+
+func TestEveryKindOfFailureHasAShortSummary(t *testing.T) {
+	for _, k := range []rollout.Kind{
+		rollout.KindSyncFailed, rollout.KindComparison, rollout.KindInvalid, rollout.KindDegraded, rollout.KindMissing,
+		rollout.KindHealthUnknown, rollout.KindOutOfSync, rollout.KindTimeout, rollout.KindVanished, rollout.KindRecreated,
+		rollout.KindDeleting, rollout.KindSuperseded, rollout.KindChanged, rollout.KindSkipReconcile, rollout.KindSilent,
+		rollout.KindRequest, rollout.KindUnhealthyEarlier, rollout.KindSyncWindow, rollout.KindLost, rollout.KindDeletion,
+	} {
+		if failureSummaries[k] == "" {
+			t.Errorf("%q has no summary", k)
+		}
+	}
+}
+
+func TestAStopWithoutFailureIsAnErrorToo(t *testing.T) {
+	for name, c := range map[string]struct {
+		o             rollout.Outcome
+		summary, text string
+	}{
+		"cancelled": {rollout.Outcome{Stop: rollout.StopCancelled, Step: "step 01: x"}, "Rollout interrupted", `in "step 01: x"`},
+		"deadline":  {rollout.Outcome{Stop: rollout.StopDeadline}, "Rollout timed out", "timeouts.update (1h0m0s)"},
+		"watch":     {rollout.Outcome{Stop: rollout.StopWatch, Err: errors.New("connection refused")}, "Watch lost", "connection refused"},
+		"open":      {rollout.Outcome{Open: []rollout.OpenApp{{Name: "a"}}}, "Rollout unfinished", "Not done (1)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			diags := testReport().diagnostics(c.o)
+			if len(diags) != 1 || diags[0].Summary() != c.summary || !strings.Contains(diags[0].Detail(), c.text) {
+				t.Errorf("got %v", diags)
+			}
+		})
+	}
+}
+
+func TestALongStoryIsCutAtItsBeginning(t *testing.T) {
+	log := make([]rollout.Note, longestLog+5)
+	log[len(log)-1].Text = "the end"
+	text := story(log)
+	if !strings.Contains(text, "(5 earlier lines left out)") || !strings.Contains(text, "the end") || strings.Count(text, "\n") != longestLog+1 {
+		t.Errorf("the story has %d lines", strings.Count(text, "\n"))
+	}
+}
+
+func TestRefusedRequestsNameTheMissingPermission(t *testing.T) {
+	r := &applicationSetResource{provider: &ProviderData{}}
+	err := &argocd.RequestError{
+		Verb: "update", Resource: "applications.argoproj.io", Namespace: "argocd", Name: "a",
+		Err: apierrors.NewForbidden(schema.GroupResource{Resource: "applications"}, "a", errors.New("no")),
+	}
+	d := r.requestDiagnostic("Writing a", err)
+	if d.Summary() != "Permission missing" || !strings.Contains(d.Detail(), "kubectl -n argocd auth can-i update applications.argoproj.io") {
+		t.Errorf("got %s: %s", d.Summary(), d.Detail())
+	}
+}
