@@ -137,7 +137,7 @@ func (r *renderer) checkDuplicates(apps []Application, params []paramSet) {
 			first[app.Name] = i
 			continue
 		}
-		r.issues.errorf(Path{"spec", "template", "metadata", "name"}, SummaryDuplicateName, fmt.Sprintf(
+		r.issues.fail(Path{"spec", "template", "metadata", "name"}, SummaryDuplicateName, fmt.Sprintf(
 			"Two elements give an Application named %q:\n  %s: %s\n  %s: %s\nMake spec.template.metadata.name depend on something in which they differ.",
 			app.Name, params[other].at, paramText(params[other].values), params[i].at, paramText(params[i].values)))
 	}

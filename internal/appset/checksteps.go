@@ -39,20 +39,16 @@ func (s *Set) CheckSteps(apps []Application) Issues {
 	var issues Issues
 	for i, isUsed := range used {
 		if !isUsed {
-			issues.warnf(path.With(i), SummaryEmptyStep, fmt.Sprintf("No Application is in %q; the step is skipped.", labels[i]))
+			issues.warn(path.With(i), SummaryEmptyStep, fmt.Sprintf("No Application is in %q; the step is skipped.", labels[i]))
 		}
 	}
 	if len(overlaps) > 0 {
-		issues.warnf(path, SummaryOverlap, "These Applications are selected by more than one step; the first one counts:\n"+nameList(overlaps))
+		issues.warn(path, SummaryOverlap, "These Applications are selected by more than one step; the first one counts:\n"+nameList(overlaps))
 	}
 	if len(unselected) > 0 {
-		issues.warnf(path, SummaryUnselected, "No step selects these Applications:\n"+nameList(unselected))
+		issues.warn(path, SummaryUnselected, "No step selects these Applications:\n"+nameList(unselected))
 	}
 	return issues.sorted()
-}
-
-func (is *Issues) warnf(path Path, summary, detail string) {
-	*is = append(*is, Issue{Path: path, Summary: summary, Detail: detail, Warning: true})
 }
 
 func displayName(app Application) string {

@@ -61,7 +61,7 @@ var setShape = object(fields{
 func Decode(name, namespace string, spec map[string]any) (*Set, Issues) {
 	var issues Issues
 	if problems := validation.IsDNS1123Subdomain(name); name != "" && len(problems) > 0 {
-		issues.errorf(Path{"metadata", "name"}, SummaryInvalidName, fmt.Sprintf("%q cannot be the name of an ApplicationSet: %s.", name, strings.Join(problems, "; ")))
+		issues.fail(Path{"metadata", "name"}, SummaryInvalidName, fmt.Sprintf("%q cannot be the name of an ApplicationSet: %s.", name, strings.Join(problems, "; ")))
 	}
 	at := Path{"spec"}
 	checked, _ := setShape.check(at, spec, &issues).(map[string]any)
@@ -69,7 +69,9 @@ func Decode(name, namespace string, spec map[string]any) (*Set, Issues) {
 	set.decodeOptions(checked, at, &issues)
 	set.decodeSyncPolicy(checked["syncPolicy"])
 	set.Strategy = decodeStrategy(checked["strategy"], at.With("strategy"), &issues)
-	set.decodeGenerators(checked["generators"], at.With("generators"), &issues)
+	if generators, given := checked["generators"]; generators != nil || !given { // nil: refused above
+		set.decodeGenerators(generators, at.With("generators"), &issues)
+	}
 	set.decodeTemplate(checked["template"], at.With("template"), &issues)
 	return set, issues.sorted()
 }
@@ -89,7 +91,7 @@ func (s *Set) decodeOptions(spec map[string]any, at Path, issues *Issues) {
 		case "missingkey=default", "missingkey=invalid", "missingkey=zero", "missingkey=error":
 			s.GoTemplateOptions = append(s.GoTemplateOptions, text)
 		default:
-			issues.errorf(at.With("goTemplateOptions", i), SummaryInvalidTemplate, fmt.Sprintf(
+			issues.fail(at.With("goTemplateOptions", i), SummaryInvalidTemplate, fmt.Sprintf(
 				"%q is not an option of Go templates. The options are missingkey=error, missingkey=default, missingkey=invalid and missingkey=zero.", text))
 		}
 	}
@@ -109,17 +111,17 @@ func (s *Set) decodeTemplate(v any, at Path, issues *Issues) {
 	}
 	template, given := v.(map[string]any)
 	if !given {
-		issues.errorf(at, SummaryMissingField, "spec.template is missing: it says what every Application looks like.")
+		issues.fail(at, SummaryMissingField, "spec.template is missing: it says what every Application looks like.")
 		return
 	}
 	s.Template = template
 	if metadata, ok := template["metadata"].(map[string]any); ok || template["metadata"] == nil {
 		if name := metadata["name"]; name == nil || name == "" {
-			issues.errorf(at.With("metadata", "name"), SummaryMissingField, "spec.template.metadata.name is missing: every Application needs a name of its own.")
+			issues.fail(at.With("metadata", "name"), SummaryMissingField, "spec.template.metadata.name is missing: every Application needs a name of its own.")
 		}
 	}
 	if template["spec"] == nil {
-		issues.errorf(at.With("spec"), SummaryMissingField, "spec.template.spec is missing.")
+		issues.fail(at.With("spec"), SummaryMissingField, "spec.template.spec is missing.")
 	}
 	if !s.unknown {
 		s.checkTemplates(at, template, issues)
@@ -155,6 +157,6 @@ func (s *Set) checkTemplate(at Path, text string, issues *Issues) {
 		_, err = parseTags(text)
 	}
 	if err != nil {
-		issues.errorf(at, SummaryInvalidTemplate, fmt.Sprintf("The template %s cannot be used: %s.", quoteShort(text), strings.TrimSuffix(err.Error(), ".")))
+		issues.fail(at, SummaryInvalidTemplate, fmt.Sprintf("The template %s cannot be used: %s.", quoteShort(text), strings.TrimSuffix(err.Error(), ".")))
 	}
 }

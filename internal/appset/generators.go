@@ -2,6 +2,7 @@ package appset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -25,12 +26,12 @@ func (s *Set) decodeGenerators(v any, at Path, issues *Issues) {
 		return
 	}
 	if v == nil {
-		issues.errorf(at, SummaryMissingField, "spec.generators is missing: it says which Applications there are.")
+		issues.fail(at, SummaryMissingField, "spec.generators is missing: it says which Applications there are.")
 		return
 	}
 	entries, ok := v.([]any)
 	if !ok {
-		issues.errorf(at, SummaryWrongType, fmt.Sprintf("%s must be a list, but is %s.", at, describe(v)))
+		issues.fail(at, SummaryWrongType, fmt.Sprintf("%s must be a list, but is %s.", at, describe(v)))
 		return
 	}
 	for i, entry := range entries {
@@ -40,7 +41,7 @@ func (s *Set) decodeGenerators(v any, at Path, issues *Issues) {
 		}
 		tree, ok := entry.(map[string]any)
 		if !ok {
-			issues.errorf(at.With(i), SummaryWrongType, fmt.Sprintf("%s must be an object, but is %s.", at.With(i), describe(entry)))
+			issues.fail(at.With(i), SummaryWrongType, fmt.Sprintf("%s must be an object, but is %s.", at.With(i), describe(entry)))
 			continue
 		}
 		s.decodeGenerator(tree, at.With(i), issues)
@@ -62,26 +63,17 @@ func (s *Set) decodeGenerator(tree map[string]any, at Path, issues *Issues) {
 		case key == "list":
 			s.Generators = append(s.Generators, s.decodeListGenerator(v, at.With(key), issues))
 		case key == "selector":
-			issues.errorf(at.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", at.With(key), notYet))
-		case contains(generatorKinds, key):
-			issues.errorf(at.With(key), SummaryUnsupportedKind, fmt.Sprintf(
+			issues.fail(at.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", at.With(key), notYet))
+		case slices.Contains(generatorKinds, key):
+			issues.fail(at.With(key), SummaryUnsupportedKind, fmt.Sprintf(
 				"%s is a generator kind of Argo CD, but this version of the provider supports only the list generator.", at.With(key)))
 		default:
-			issues.errorf(at.With(key), SummaryUnknownField, fmt.Sprintf("%s is not a generator kind of Argo CD 3.6.%s", at.With(key), didYouMean(key, generatorKinds)))
+			issues.fail(at.With(key), SummaryUnknownField, fmt.Sprintf("%s is not a generator kind of Argo CD 3.6.%s", at.With(key), didYouMean(key, generatorKinds)))
 		}
 	}
 	if !found {
-		issues.errorf(at, SummaryMissingField, fmt.Sprintf("%s holds no generator. Give list.", at))
+		issues.fail(at, SummaryMissingField, fmt.Sprintf("%s holds no generator. Give list.", at))
 	}
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // camelKeys renames snake_case keys of a structural object.
@@ -90,7 +82,7 @@ func camelKeys(m map[string]any, at Path, issues *Issues) map[string]any {
 	for _, key := range sortedKeys(m) {
 		camel := camelCase(key)
 		if _, twice := out[camel]; twice && m[key] != nil {
-			issues.errorf(at.With(camel), SummaryUnknownField, fmt.Sprintf("%s is given twice, in both spellings.", at.With(camel)))
+			issues.fail(at.With(camel), SummaryUnknownField, fmt.Sprintf("%s is given twice, in both spellings.", at.With(camel)))
 			continue
 		}
 		if m[key] != nil {

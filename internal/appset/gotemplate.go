@@ -75,11 +75,11 @@ func tplFunc(parent *template.Template) func(string, any) (string, error) {
 			return "", err
 		}
 		if t, err = t.New(parent.Name()).Parse(text); err != nil {
-			return "", err
+			return "", plainTemplateError(err)
 		}
 		var b strings.Builder
 		if err := t.Execute(&b, data); err != nil {
-			return "", err
+			return "", plainTemplateError(err)
 		}
 		return strings.ReplaceAll(b.String(), noValue, ""), nil
 	}

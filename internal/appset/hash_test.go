@@ -3,6 +3,7 @@ package appset
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -192,7 +193,7 @@ func listFields(path string, s *shape, required bool, out map[string]string) {
 		listFields(path+"[]", s.elem, false, out)
 	}
 	for key, field := range s.fields {
-		listFields(path+"."+key, field, contains(s.required, key), out)
+		listFields(path+"."+key, field, slices.Contains(s.required, key), out)
 	}
 	// The provider fills in the default project, and says which destination is missing.
 	if required || path == "spec.project" || path == "spec.destination" {

@@ -62,8 +62,12 @@ func (is Issues) String() string {
 	return strings.Join(lines, "\n")
 }
 
-func (is *Issues) errorf(path Path, summary, detail string) {
+func (is *Issues) fail(path Path, summary, detail string) {
 	*is = append(*is, Issue{Path: path, Summary: summary, Detail: detail})
+}
+
+func (is *Issues) warn(path Path, summary, detail string) {
+	*is = append(*is, Issue{Path: path, Summary: summary, Detail: detail, Warning: true})
 }
 
 func (is Issues) sorted() Issues {

@@ -23,7 +23,7 @@ func (s *Set) decodeListGenerator(v any, at Path, issues *Issues) Generator {
 	out := &ListGenerator{}
 	tree, ok := v.(map[string]any)
 	if !ok {
-		issues.errorf(at, SummaryWrongType, fmt.Sprintf("%s must be an object, but is %s.", at, describe(v)))
+		issues.fail(at, SummaryWrongType, fmt.Sprintf("%s must be an object, but is %s.", at, describe(v)))
 		return Generator{List: out}
 	}
 	tree = camelKeys(tree, at, issues)
@@ -31,13 +31,13 @@ func (s *Set) decodeListGenerator(v any, at Path, issues *Issues) Generator {
 		switch key {
 		case "elements", "elementsYaml":
 		case "template":
-			issues.errorf(at.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", at.With(key), notYet))
+			issues.fail(at.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", at.With(key), notYet))
 		default:
-			issues.errorf(at.With(key), SummaryUnknownField, fmt.Sprintf("%s has no field %q in Argo CD 3.6.%s", at, key, didYouMean(key, []string{"elements", "elementsYaml"})))
+			issues.fail(at.With(key), SummaryUnknownField, fmt.Sprintf("%s has no field %q in Argo CD 3.6.%s", at, key, didYouMean(key, []string{"elements", "elementsYaml"})))
 		}
 	}
 	if tree["elements"] == nil && tree["elementsYaml"] == nil {
-		issues.errorf(at.With("elements"), SummaryMissingField, fmt.Sprintf("%s is missing: it lists the parameters of every Application. An empty list is allowed.", at.With("elements")))
+		issues.fail(at.With("elements"), SummaryMissingField, fmt.Sprintf("%s is missing: it lists the parameters of every Application. An empty list is allowed.", at.With("elements")))
 	}
 	s.decodeElements(out, tree["elements"], at.With("elements"), issues)
 	decodeElementsYAML(out, tree["elementsYaml"], at.With("elementsYaml"), issues)
@@ -52,7 +52,7 @@ func (s *Set) decodeElements(out *ListGenerator, v any, at Path, issues *Issues)
 	elements, ok := v.([]any)
 	if !ok {
 		if v != nil {
-			issues.errorf(at, SummaryWrongType, fmt.Sprintf("%s must be a list of objects, but is %s.", at, describe(v)))
+			issues.fail(at, SummaryWrongType, fmt.Sprintf("%s must be a list of objects, but is %s.", at, describe(v)))
 		}
 		return
 	}
@@ -73,7 +73,7 @@ func (s *Set) elementParams(element any, at Path, issues *Issues) (any, bool) {
 	}
 	tree, ok := element.(map[string]any)
 	if !ok {
-		issues.errorf(at, SummaryInvalidElement, fmt.Sprintf("%s must be an object, but is %s.", at, describe(element)))
+		issues.fail(at, SummaryInvalidElement, fmt.Sprintf("%s must be an object, but is %s.", at, describe(element)))
 		return nil, false
 	}
 	if s.GoTemplate || s.unknown {
@@ -87,7 +87,7 @@ func (s *Set) elementParams(element any, at Path, issues *Issues) (any, bool) {
 		}
 		values, ok := tree[key].(map[string]any)
 		if !ok {
-			issues.errorf(at.With(key), SummaryInvalidElement, fmt.Sprintf(
+			issues.fail(at.With(key), SummaryInvalidElement, fmt.Sprintf(
 				"%s is %s: with goTemplate off, values must be an object of strings.", at.With(key), describe(tree[key])))
 			continue
 		}
@@ -103,7 +103,7 @@ func flatParam(out map[string]any, name string, v any, at Path, issues *Issues) 
 		out[name] = v
 		return
 	}
-	issues.errorf(at, SummaryInvalidElement, fmt.Sprintf(
+	issues.fail(at, SummaryInvalidElement, fmt.Sprintf(
 		"%s is %s: with goTemplate off, every parameter of a list element must be a string. Write it in quotes, or set goTemplate to true.", at, describe(v)))
 }
 
@@ -117,18 +117,18 @@ func decodeElementsYAML(out *ListGenerator, v any, at Path, issues *Issues) {
 	text, ok := v.(string)
 	if !ok {
 		if v != nil {
-			issues.errorf(at, SummaryWrongType, fmt.Sprintf("%s must be a string of YAML, but is %s.", at, describe(v)))
+			issues.fail(at, SummaryWrongType, fmt.Sprintf("%s must be a string of YAML, but is %s.", at, describe(v)))
 		}
 		return
 	}
 	var elements []map[string]any
 	if err := yaml.Unmarshal([]byte(text), &elements); err != nil {
-		issues.errorf(at, SummaryInvalidElement, fmt.Sprintf("%s must be a YAML list of objects: %s.", at, err))
+		issues.fail(at, SummaryInvalidElement, fmt.Sprintf("%s must be a YAML list of objects: %s.", at, err))
 		return
 	}
 	for i, element := range elements {
 		if element == nil {
-			issues.errorf(at.With(i), SummaryInvalidElement, fmt.Sprintf("%s is null: every element must be an object.", at.With(i)))
+			issues.fail(at.With(i), SummaryInvalidElement, fmt.Sprintf("%s is null: every element must be an object.", at.With(i)))
 			continue
 		}
 		out.params = append(out.params, paramSet{at: at.With(i)[1:], values: asJSON(element)})

@@ -23,17 +23,17 @@ func DecodeManifest(text []byte) (map[string]any, Issues) {
 	var issues Issues
 	document, count := onlyDocument(text)
 	if count != 1 {
-		issues.errorf(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest holds %d YAML documents; it must be exactly one ApplicationSet.", count))
+		issues.fail(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest holds %d YAML documents; it must be exactly one ApplicationSet.", count))
 		return nil, issues
 	}
 	var v any
 	if err := yaml.UnmarshalStrict(document, &v); err != nil {
-		issues.errorf(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest is not valid YAML or JSON: %s.", err))
+		issues.fail(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest is not valid YAML or JSON: %s.", err))
 		return nil, issues
 	}
 	tree, ok := v.(map[string]any)
 	if !ok {
-		issues.errorf(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest must be an object of kind ApplicationSet, but is %s.", describe(v)))
+		issues.fail(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest must be an object of kind ApplicationSet, but is %s.", describe(v)))
 		return nil, issues
 	}
 	checkManifest(tree, &issues)
@@ -43,7 +43,7 @@ func DecodeManifest(text []byte) (map[string]any, Issues) {
 func checkManifest(tree map[string]any, issues *Issues) {
 	for _, want := range []struct{ key, value string }{{"apiVersion", APIVersion}, {"kind", "ApplicationSet"}} {
 		if tree[want.key] != want.value {
-			issues.errorf(Path{want.key}, SummaryInvalidManifest, fmt.Sprintf("%s must be %s, but is %s.", want.key, want.value, describe(tree[want.key])))
+			issues.fail(Path{want.key}, SummaryInvalidManifest, fmt.Sprintf("%s must be %s, but is %s.", want.key, want.value, describe(tree[want.key])))
 		}
 	}
 	for _, key := range sortedKeys(tree) {
@@ -51,19 +51,19 @@ func checkManifest(tree map[string]any, issues *Issues) {
 		case "apiVersion", "kind", "status":
 		case "metadata", "spec":
 			if _, ok := tree[key].(map[string]any); !ok {
-				issues.errorf(Path{key}, SummaryWrongType, fmt.Sprintf("%s must be an object, but is %s.", key, describe(tree[key])))
+				issues.fail(Path{key}, SummaryWrongType, fmt.Sprintf("%s must be an object, but is %s.", key, describe(tree[key])))
 			}
 		default:
-			issues.errorf(Path{key}, SummaryUnknownField, fmt.Sprintf("An ApplicationSet has no field %q.%s", key, didYouMean(key, []string{"metadata", "spec"})))
+			issues.fail(Path{key}, SummaryUnknownField, fmt.Sprintf("An ApplicationSet has no field %q.%s", key, didYouMean(key, []string{"metadata", "spec"})))
 		}
 	}
 	if _, ok := tree["spec"]; !ok {
-		issues.errorf(Path{"spec"}, SummaryMissingField, "spec is missing.")
+		issues.fail(Path{"spec"}, SummaryMissingField, "spec is missing.")
 	}
 	metadata, _ := tree["metadata"].(map[string]any)
 	for _, key := range []string{"name", "namespace"} {
 		if _, isText := metadata[key].(string); metadata[key] != nil && !isText {
-			issues.errorf(Path{"metadata", key}, SummaryWrongType, fmt.Sprintf("metadata.%s must be a string, but is %s. Write it in quotes.", key, describe(metadata[key])))
+			issues.fail(Path{"metadata", key}, SummaryWrongType, fmt.Sprintf("metadata.%s must be a string, but is %s. Write it in quotes.", key, describe(metadata[key])))
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package appset
 
+import "slices"
+
 // Normalize returns the form of an Application spec in which two specs that
 // Argo CD takes for the same are the same: absent for null and for every empty
 // value that says nothing, the default project, no source options that Argo CD
@@ -38,7 +40,7 @@ func normalizeSource(source map[string]any) {
 		return
 	}
 	for key := range kustomize {
-		if !contains(kustomizeNotCounted, key) {
+		if !slices.Contains(kustomizeNotCounted, key) {
 			return
 		}
 	}

@@ -77,7 +77,7 @@ func (r *renderer) path() Path {
 
 // errorf reports an error of the element at hand.
 func (r *renderer) errorf(path Path, summary, format string, args ...any) {
-	r.issues.errorf(path, summary, "In "+r.params.at.String()+": "+fmt.Sprintf(format, args...))
+	r.issues.fail(path, summary, "In "+r.params.at.String()+": "+fmt.Sprintf(format, args...))
 }
 
 // failf reports an error at the place at hand. The format starts with what was

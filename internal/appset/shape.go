@@ -118,7 +118,7 @@ func (s *shape) check(path Path, v any, issues *Issues) any {
 			return leaf
 		}
 	}
-	issues.errorf(path, SummaryWrongType, fmt.Sprintf("%s must be %s, but is %s.%s", path, s, describe(v), s.typeHint(v)))
+	issues.fail(path, SummaryWrongType, fmt.Sprintf("%s must be %s, but is %s.%s", path, s, describe(v), s.typeHint(v)))
 	return nil
 }
 
@@ -133,7 +133,7 @@ func (s *shape) checkObject(path Path, m map[string]any, issues *Issues) map[str
 				s.unknownField(path, key, issues)
 			}
 		case refused:
-			issues.errorf(path.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", path.With(key), reason))
+			issues.fail(path.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", path.With(key), reason))
 		case !known:
 			s.unknownField(path, key, issues)
 		default:
@@ -142,14 +142,14 @@ func (s *shape) checkObject(path Path, m map[string]any, issues *Issues) map[str
 	}
 	for _, key := range s.required {
 		if m[key] == nil {
-			issues.errorf(path.With(key), SummaryMissingField, fmt.Sprintf("%s is missing.", path.With(key)))
+			issues.fail(path.With(key), SummaryMissingField, fmt.Sprintf("%s is missing.", path.With(key)))
 		}
 	}
 	return out
 }
 
 func (s *shape) unknownField(path Path, key string, issues *Issues) {
-	issues.errorf(path.With(key), SummaryUnknownField, fmt.Sprintf("%s has no field %q in Argo CD 3.6.%s", path, key, didYouMean(key, sortedKeys(s.fields))))
+	issues.fail(path.With(key), SummaryUnknownField, fmt.Sprintf("%s has no field %q in Argo CD 3.6.%s", path, key, didYouMean(key, sortedKeys(s.fields))))
 }
 
 // leaf converts v to the kind of a scalar shape; ok is false when it does not fit.
@@ -220,7 +220,7 @@ func checkFree(path Path, v any, issues *Issues) any {
 	out, problem := copyFree(v)
 	if problem != nil {
 		at := append(path.With(), problem.at...)
-		issues.errorf(at, SummaryWrongType, fmt.Sprintf("%s is %s, which JSON cannot hold.", at, describe(problem.value)))
+		issues.fail(at, SummaryWrongType, fmt.Sprintf("%s is %s, which JSON cannot hold.", at, describe(problem.value)))
 		return nil
 	}
 	return out

@@ -51,10 +51,10 @@ func decodeStrategy(v any, path Path, issues *Issues) Strategy {
 	case !typeKnown:
 		out.Unknown = true
 	case out.Type == RollingSync && !stepsUnknown && len(out.Steps) == 0:
-		issues.errorf(rollingPath.With("steps"), SummaryInvalidStrategy,
+		issues.fail(rollingPath.With("steps"), SummaryInvalidStrategy,
 			"type RollingSync needs at least one step: without any, Argo CD stops working on the ApplicationSet altogether. Add a step, or use type AllAtOnce.")
 	case !typeGiven && rolling != nil:
-		issues.errorf(path.With("type"), SummaryInvalidStrategy,
+		issues.fail(path.With("type"), SummaryInvalidStrategy,
 			"rollingSync is given but type is not, so Argo CD would ignore the steps and change everything at once. Set type to RollingSync, or remove rollingSync.")
 	}
 	out.decodeDeletionOrder(tree["deletionOrder"], path.With("deletionOrder"), typeKnown && !stepsUnknown, issues)
@@ -78,7 +78,7 @@ func (s *Strategy) decodeType(v any, path Path, issues *Issues) bool {
 	case RollingSync:
 		s.Type = RollingSync
 	default:
-		issues.errorf(path, SummaryInvalidStrategy, fmt.Sprintf(
+		issues.fail(path, SummaryInvalidStrategy, fmt.Sprintf(
 			"%q is not a strategy type; Argo CD would silently change everything at once. The types are AllAtOnce and RollingSync, in this exact case.%s",
 			name, didYouMean(name, []string{string(AllAtOnce), string(RollingSync)})))
 	}
@@ -91,14 +91,14 @@ func (s *Strategy) decodeDeletionOrder(v any, path Path, stepsKnown bool, issues
 		return
 	}
 	if order != "Reverse" {
-		issues.errorf(path, SummaryInvalidStrategy, fmt.Sprintf(
+		issues.fail(path, SummaryInvalidStrategy, fmt.Sprintf(
 			"%q is not a deletion order. The orders are AllAtOnce and Reverse, in this exact case.%s",
 			order, didYouMean(order, []string{"AllAtOnce", "Reverse"})))
 		return
 	}
 	s.ReverseDeletion = true
 	if stepsKnown && s.Type != RollingSync {
-		issues.errorf(path, SummaryInvalidStrategy,
+		issues.fail(path, SummaryInvalidStrategy,
 			"deletionOrder Reverse needs type RollingSync with steps: there is no order to reverse.")
 	}
 }
@@ -107,7 +107,7 @@ func (s *Strategy) decodeDeletionOrder(v any, path Path, stepsKnown bool, issues
 func decodeSteps(v any, path Path, issues *Issues) (steps []Step, isUnknown bool) {
 	entries, _ := v.([]any)
 	if len(entries) > MaxSteps {
-		issues.errorf(path, SummaryInvalidStrategy, fmt.Sprintf("%d steps are given; at most %d are possible.", len(entries), MaxSteps))
+		issues.fail(path, SummaryInvalidStrategy, fmt.Sprintf("%d steps are given; at most %d are possible.", len(entries), MaxSteps))
 	}
 	for i, entry := range entries {
 		tree, ok := entry.(map[string]any)
@@ -117,7 +117,7 @@ func decodeSteps(v any, path Path, issues *Issues) (steps []Step, isUnknown bool
 		step := Step{Match: decodeMatch(tree["matchExpressions"], path.With(i, "matchExpressions"), issues)}
 		limit, err := ParseMaxUpdate(tree["maxUpdate"])
 		if err != nil {
-			issues.errorf(path.With(i, "maxUpdate"), SummaryInvalidStrategy, err.Error()+".")
+			issues.fail(path.With(i, "maxUpdate"), SummaryInvalidStrategy, err.Error()+".")
 		}
 		step.MaxUpdate = limit
 		steps = append(steps, step)
@@ -141,14 +141,14 @@ func decodeMatch(v any, path Path, issues *Issues) []MatchExpression {
 			checkMatchKey(m.Key, at.With("key"), issues)
 		}
 		if !IsUnknown(tree["operator"]) && m.Operator != OperatorIn && m.Operator != OperatorNotIn {
-			issues.errorf(at.With("operator"), SummaryInvalidStrategy, fmt.Sprintf(
+			issues.fail(at.With("operator"), SummaryInvalidStrategy, fmt.Sprintf(
 				"%q is not an operator. The operators are In and NotIn, in this exact case; Argo CD lets any other select the Applications that lack the label.%s",
 				m.Operator, didYouMean(m.Operator, []string{OperatorIn, OperatorNotIn})))
 		}
 		if !IsUnknown(tree["values"]) {
 			values, _ := tree["values"].([]any)
 			if len(values) == 0 {
-				issues.errorf(at.With("values"), SummaryInvalidStrategy,
+				issues.fail(at.With("values"), SummaryInvalidStrategy,
 					"values is empty: In would match no Application and NotIn every one. Give at least one value.")
 			}
 			for _, value := range values {
@@ -163,10 +163,10 @@ func decodeMatch(v any, path Path, issues *Issues) []MatchExpression {
 
 func checkMatchKey(key string, path Path, issues *Issues) {
 	if key == "" {
-		issues.errorf(path, SummaryInvalidStrategy, "key is missing: it names the label of the Application that is compared.")
+		issues.fail(path, SummaryInvalidStrategy, "key is missing: it names the label of the Application that is compared.")
 		return
 	}
 	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-		issues.errorf(path, SummaryInvalidStrategy, fmt.Sprintf("%q cannot be the key of a label: %s.", key, strings.Join(problems, "; ")))
+		issues.fail(path, SummaryInvalidStrategy, fmt.Sprintf("%q cannot be the key of a label: %s.", key, strings.Join(problems, "; ")))
 	}
 }
