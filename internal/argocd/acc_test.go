@@ -3,6 +3,7 @@ package argocd
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +22,17 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
-func TestMain(m *testing.M) { os.Exit(cptest.Main(m)) }
+// TestMain leaves the acceptance tests out unless, as everywhere in Terraform's world, TF_ACC
+// asks for them.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if skip := flag.Lookup("test.skip").Value; os.Getenv("TF_ACC") == "" && skip.String() == "" {
+		if err := skip.Set("^TestAcc"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(cptest.Main(m))
+}
 
 // patience bounds each wait for Argo CD in the acceptance tests.
 const patience = 30 * time.Second
@@ -36,12 +47,8 @@ type lab struct {
 	repo    *gitrepo.Repo
 }
 
-// newLab needs a real control plane; as everywhere in Terraform's world TF_ACC asks for it.
 func newLab(t *testing.T, set string) *lab {
 	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
-		t.Skip("acceptance test: set TF_ACC=1")
-	}
 	cluster := cptest.Shared(t)
 	client, err := New(cluster.RESTConfig(), cluster.ArgoNamespace())
 	if err != nil {
@@ -178,7 +185,7 @@ func (l *lab) get(name string) *unstructured.Unstructured {
 // remove takes an Application away after a test, resources included.
 func (r *run) remove(name string) {
 	r.Helper()
-	l := r.ok(rollout.Action{Verb: rollout.PrepareDelete, App: name, Version: r.latest(name).GetResourceVersion(), RefreshID: newRefreshID(time.Now())})
+	l := r.ok(rollout.Action{Verb: rollout.PrepareDelete, App: name, Version: r.latest(name).GetResourceVersion(), RefreshID: newRefreshID()})
 	r.untilLive(name, "is compared before its deletion", func(now rollout.Live) bool { return now.RefreshID == "" && now.Rank > l.Rank })
 	r.ok(rollout.Action{Verb: rollout.Delete, App: name, UID: l.UID})
 	r.until(name+" is gone", func(e rollout.Event) bool { return e.Name == name && e.Live == nil })
@@ -382,7 +389,7 @@ func TestAccDeletionTakesTheResourcesOrLeavesThem(t *testing.T) {
 			var prepared rollout.Live
 			for prepared.UID == "" {
 				version := r.latest(name).GetResourceVersion()
-				result := r.Do(l.ctx, rollout.Action{Verb: rollout.PrepareDelete, App: name, Version: version, RefreshID: newRefreshID(time.Now())})
+				result := r.Do(l.ctx, rollout.Action{Verb: rollout.PrepareDelete, App: name, Version: version, RefreshID: newRefreshID()})
 				l.must(result.Err)
 				if !result.Conflict {
 					prepared = *result.Live

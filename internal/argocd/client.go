@@ -30,8 +30,9 @@ type Client struct {
 	dynamic  dynamic.Interface
 	metadata metadata.Interface
 	// namespace is Argo CD's own: AppProjects and cluster Secrets are there.
-	namespace string
-	retry     retrier
+	namespace    string
+	retry        retrier
+	newRefreshID func() string
 }
 
 // New returns a client for the Argo CD in namespace. It connects to nothing yet. All requests of
@@ -51,7 +52,7 @@ func New(cfg *rest.Config, namespace string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Kubernetes client cannot be configured: %w", err)
 	}
-	return &Client{dynamic: d, metadata: m, namespace: namespace, retry: newRetrier()}, nil
+	return &Client{dynamic: d, metadata: m, namespace: namespace, retry: newRetrier(), newRefreshID: newRefreshID}, nil
 }
 
 // NamespaceUID is the UID of Argo CD's namespace: what tells one cluster from another of the same

@@ -187,26 +187,27 @@ func (h *handshakes) each(objs []*unstructured.Unstructured, f func(*unstructure
 	return parallel(len(objs), func(i int) error { return f(objs[i]) })
 }
 
-var refreshIDs struct {
+var lastRefresh struct {
 	sync.Mutex
-	last time.Time
+	at time.Time
 }
 
-// newRefreshID is a time in RFC 3339 with nanoseconds, as Argo CD's own clients write it; no two
-// are the same.
-func newRefreshID(now time.Time) string {
-	refreshIDs.Lock()
-	defer refreshIDs.Unlock()
-	if !now.After(refreshIDs.last) {
-		now = refreshIDs.last.Add(time.Nanosecond)
+// newRefreshID is the time in RFC 3339 with nanoseconds, as Argo CD's own clients write it; no
+// two of a process are the same.
+func newRefreshID() string {
+	lastRefresh.Lock()
+	defer lastRefresh.Unlock()
+	now := time.Now()
+	if !now.After(lastRefresh.at) {
+		now = lastRefresh.at.Add(time.Nanosecond)
 	}
-	refreshIDs.last = now
+	lastRefresh.at = now
 	return now.UTC().Format(time.RFC3339Nano)
 }
 
 // ask requests a refresh of obj as it was read; when it has changed since, the watch tells.
 func (h *handshakes) ask(ctx context.Context, obj *unstructured.Unstructured) error {
-	id := newRefreshID(h.client.retry.now())
+	id := h.client.newRefreshID()
 	done, err := h.patch(ctx, obj, refreshRequest(id))
 	if done {
 		h.mu.Lock()

@@ -77,8 +77,7 @@ func objects(m map[string]any, path ...string) []map[string]any {
 	return out
 }
 
-// clone is a deep copy in the types that unstructured objects may hold: any integer becomes
-// int64, any other number float64.
+// clone is a deep copy in the types that unstructured objects may hold.
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -93,24 +92,8 @@ func clone(v any) any {
 			out[i] = clone(e)
 		}
 		return out
-	case map[string]string:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = e
-		}
-		return out
-	case []string:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = e
-		}
-		return out
 	case int:
 		return int64(v)
-	case int32:
-		return int64(v)
-	case float32:
-		return float64(v)
 	}
 	return runtime.DeepCopyJSONValue(v)
 }

@@ -1,0 +1,432 @@
+package argocd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// script is an API server that answers one request after the other as told, and fails the test
+// on any other request. Answers to a watch are streamed.
+type script struct {
+	*testing.T
+	mu    sync.Mutex
+	steps []step
+	seen  []string
+	// bodies are those of the patches.
+	bodies []string
+	clock  time.Time
+}
+
+type step struct {
+	// request is "LIST", "WATCH 10", "GET name", or a method and a name.
+	request string
+	status  int
+	// body is the answer, or the events of a watch.
+	body []any
+	// hold keeps a watch open until the client leaves.
+	hold bool
+}
+
+func newScript(t *testing.T, steps ...step) (*script, *Client) {
+	t.Helper()
+	s := &script{T: t, steps: steps, clock: time.Unix(0, 0)}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	// client-go itself sleeps, for real, when an answer has the header Retry-After; so the tests
+	// put the delay into the body of a Status, which only we look at.
+	client, err := New(&rest.Config{Host: server.URL}, "argocd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.retry = retrier{
+		now: func() time.Time { s.mu.Lock(); defer s.mu.Unlock(); return s.clock },
+		sleep: func(ctx context.Context, d time.Duration) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.clock = s.clock.Add(d)
+			s.seen = append(s.seen, "sleep "+d.String())
+			return ctx.Err()
+		},
+		jitter: func(d time.Duration) time.Duration { return d },
+	}
+	return s, client
+}
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications"), "/")
+	request := sentence(" ", r.Method, name)
+	if r.Method == http.MethodGet && name == "" {
+		request = "LIST"
+		if r.URL.Query().Get("watch") != "" {
+			request = "WATCH " + r.URL.Query().Get("resourceVersion")
+		}
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		s.Errorf("%s: %v", request, err)
+	}
+	s.mu.Lock()
+	s.seen = append(s.seen, request)
+	if r.Method == http.MethodPatch {
+		s.bodies = append(s.bodies, string(body))
+	}
+	if len(s.steps) == 0 || s.steps[0].request != request {
+		s.mu.Unlock()
+		s.Errorf("unexpected request %q after %q", request, s.seen)
+		http.Error(w, "unexpected", http.StatusTeapot)
+		return
+	}
+	now := s.steps[0]
+	s.steps = s.steps[1:]
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if now.status != 0 {
+		w.WriteHeader(now.status)
+	}
+	for _, b := range now.body {
+		_ = json.NewEncoder(w).Encode(b)
+		w.(http.Flusher).Flush()
+	}
+	if now.hold {
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+}
+
+// history is what was requested, and how long was slept.
+func (s *script) history() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.seen, ", ")
+}
+
+func liveApp(name, uid, version string) map[string]any {
+	return map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+		"metadata": map[string]any{
+			"name": name, "namespace": "argocd", "uid": uid, "resourceVersion": version,
+			"labels": map[string]any{SetLabel: shop.Hash()}, "annotations": map[string]any{OwnerAnnotation: shop.String()},
+		},
+		"spec": testSpec(),
+	}
+}
+
+func deleting(app map[string]any) map[string]any {
+	dict(app, "metadata")["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+	return app
+}
+
+func listed(version string, apps ...any) []any {
+	if apps == nil {
+		apps = []any{}
+	}
+	return []any{map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationList", "metadata": map[string]any{"resourceVersion": version}, "items": apps}}
+}
+
+func event(kind string, object map[string]any) any {
+	return map[string]any{"type": kind, "object": object}
+}
+
+func bookmark(version string) any {
+	return event("BOOKMARK", map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": map[string]any{"resourceVersion": version}})
+}
+
+func status(code int, reason metav1.StatusReason, seconds int) map[string]any {
+	s := map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": string(reason), "message": "said the server"}
+	if seconds > 0 {
+		s["details"] = map[string]any{"retryAfterSeconds": seconds}
+	}
+	return s
+}
+
+// told collects events until the watch ends, or want of them have come.
+func told(t *testing.T, events <-chan rollout.Event, want int) string {
+	t.Helper()
+	var out []string
+	timeout := time.After(20 * time.Second)
+	for len(out) < want {
+		select {
+		case e, open := <-events:
+			switch {
+			case !open:
+				return strings.Join(append(out, "closed"), ", ")
+			case e.Listed:
+				out = append(out, "listed")
+			case e.Live == nil:
+				out = append(out, "gone "+e.Name+" "+e.UID)
+			default:
+				out = append(out, e.Name+" "+e.Live.UID+"@"+e.Live.Version)
+			}
+		case <-timeout:
+			t.Fatalf("only %d of %d events came: %v", len(out), want, out)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestWatchHeals(t *testing.T) {
+	other := liveApp("other", "u-9", "9")
+	dict(other, "metadata", "annotations")[OwnerAnnotation] = "argocd/another"
+	start := step{request: "LIST", body: listed("10", liveApp("b", "u-b", "6"), liveApp("a", "u-a", "5"), other)}
+	const begun = "a u-a@5, b u-b@6, listed"
+	for _, test := range []struct {
+		name    string
+		steps   []step
+		told    string
+		history string
+	}{
+		{"a watch that ends in order goes on after the last event",
+			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}}, {request: "WATCH 12", body: []any{event("MODIFIED", liveApp("b", "u-b", "13"))}, hold: true}},
+			"a u-a@12, b u-b@13", "LIST, WATCH 10, sleep 100ms, WATCH 12"},
+		{"a bookmark moves the start of the next watch",
+			[]step{{request: "WATCH 10", body: []any{bookmark("90")}}, {request: "WATCH 90", body: []any{event("MODIFIED", liveApp("a", "u-a", "91"))}, hold: true}},
+			"a u-a@91", "LIST, WATCH 10, sleep 100ms, WATCH 90"},
+		{"an event that is older than what is known is dropped",
+			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "4")), event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
+			"a u-a@12", "LIST, WATCH 10"},
+		{"Applications of another owner are not told",
+			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", other), event("DELETED", deleting(other)), event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
+			"a u-a@12", "LIST, WATCH 10"},
+		{"a deletion tells the UID, and a new one of the same name is told",
+			[]step{{request: "WATCH 10", body: []any{event("DELETED", deleting(liveApp("a", "u-a", "12"))), event("ADDED", liveApp("a", "u-n", "13"))}, hold: true}},
+			"gone a u-a, a u-n@13", "LIST, WATCH 10"},
+		{"a deletion without a finalizer is made sure of",
+			[]step{{request: "WATCH 10", body: []any{event("DELETED", liveApp("a", "u-a", "12"))}, hold: true}, {request: "GET a", status: 404, body: []any{status(404, metav1.StatusReasonNotFound, 0)}}},
+			"gone a u-a", "LIST, WATCH 10, GET a"},
+		{"an expired watch lists again and tells what has changed and what is gone",
+			[]step{{request: "WATCH 10", body: []any{event("ERROR", status(410, metav1.StatusReasonExpired, 0))}},
+				{request: "LIST", body: listed("50", liveApp("b", "u-b", "40"), liveApp("c", "u-c", "41"))}, {request: "WATCH 50", hold: true}},
+			"gone a u-a, b u-b@40, c u-c@41", "LIST, WATCH 10, LIST"},
+		{"a watch whose start has expired lists again",
+			[]step{{request: "WATCH 10", status: 410, body: []any{status(410, metav1.StatusReasonExpired, 0)}},
+				{request: "LIST", body: listed("50", liveApp("a", "u-n", "40"), liveApp("b", "u-b", "6"))}, {request: "WATCH 50", hold: true}},
+			"gone a u-a, a u-n@40, b u-b@6", "LIST, WATCH 10, LIST"},
+		{"a throttled watch waits as long as it is told",
+			[]step{{request: "WATCH 10", status: 429, body: []any{status(429, metav1.StatusReasonTooManyRequests, 7)}}, {request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
+			"a u-a@12", "LIST, WATCH 10, sleep 7s, WATCH 10"},
+		{"a server that is not ready is asked again, ever later",
+			[]step{{request: "WATCH 10", status: 503, body: []any{status(503, metav1.StatusReasonServiceUnavailable, 0)}}, {request: "WATCH 10", status: 500, body: []any{status(500, metav1.StatusReasonInternalError, 0)}},
+				{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
+			"a u-a@12", "LIST, WATCH 10, sleep 100ms, WATCH 10, sleep 200ms, WATCH 10"},
+		{"credentials that expired are renewed once",
+			[]step{{request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}, {request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
+			"a u-a@12", "LIST, WATCH 10, sleep 100ms, WATCH 10"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, client := newScript(t, append([]step{start}, test.steps...)...)
+			ctx, cancel := context.WithCancel(context.Background())
+			events, err := client.Session(shop, nil, SessionOptions{}).Watch(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := begun + ", " + test.told
+			if got := told(t, events, strings.Count(want, ", ")+1); got != want {
+				t.Errorf("told %s\nwant %s", got, want)
+			}
+			if got := s.history(); !strings.HasPrefix(got, test.history) {
+				t.Errorf("requested %s\nwant      %s", got, test.history)
+			}
+			cancel()
+			if got := told(t, events, 1); got != "closed" {
+				t.Errorf("after the end of its context the watch told %s", got)
+			}
+		})
+	}
+}
+
+func TestWatchGivesUp(t *testing.T) {
+	start := step{request: "LIST", body: listed("10", liveApp("a", "u-a", "5"))}
+	stripped := liveApp("a", "u-a", "12")
+	dict(stripped, "metadata")["labels"] = map[string]any{}
+	var refused []step
+	for range 400 {
+		refused = append(refused, step{request: "WATCH 10", status: 503, body: []any{status(503, metav1.StatusReasonServiceUnavailable, 0)}})
+	}
+	var closed []step
+	for range 400 {
+		closed = append(closed, step{request: "WATCH 10"})
+	}
+	for _, test := range []struct {
+		name  string
+		steps []step
+		is    error
+		says  string
+	}{
+		{"after two minutes without an answer", refused, ErrWatchLost, "no success for 2m0s"},
+		{"after two minutes of watches that end at once", closed, ErrWatchLost, "the API server closed the watch"},
+		{"at once, when it may not watch", []step{{request: "WATCH 10", status: 403, body: []any{status(403, metav1.StatusReasonForbidden, 0)}}}, ErrForbidden, "watch applications.argoproj.io argocd: said the server"},
+		{"when renewed credentials are refused as well", []step{{request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}, {request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}}, ErrUnauthorized, "said the server"},
+		{"when an Application has lost our label", []step{{request: "WATCH 10", body: []any{event("DELETED", liveApp("a", "u-a", "12"))}, hold: true}, {request: "GET a", body: []any{stripped}}}, ErrWatchLost, "from Application argocd/a"},
+		{"when an Application has lost its owner", []step{{request: "WATCH 10", body: []any{event("MODIFIED", without(liveApp("a", "u-a", "12"), "annotations"))}, hold: true}}, ErrWatchLost, "from Application argocd/a"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, client := newScript(t, append([]step{start}, test.steps...)...)
+			session := client.Session(shop, nil, SessionOptions{})
+			events, err := session.Watch(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := told(t, events, 100), "a u-a@5, listed, closed"; got != want {
+				t.Errorf("told %s, want %s", got, want)
+			}
+			err = session.Err()
+			if !errors.Is(err, test.is) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("the error is %v\nwant %q and to be %v", err, test.says, test.is)
+			}
+			if waited := s.clock.Sub(time.Unix(0, 0)); waited > 4*time.Minute {
+				t.Errorf("it took %s to give up", waited)
+			}
+		})
+	}
+}
+
+func without(app map[string]any, field string) map[string]any {
+	delete(dict(app, "metadata"), field)
+	return app
+}
+
+func TestRequestsThatFailForAWhileAreRetried(t *testing.T) {
+	fail := func(code int, reason metav1.StatusReason, seconds int) step {
+		return step{request: "DELETE a", status: code, body: []any{status(code, reason, seconds)}}
+	}
+	gone := step{request: "DELETE a", body: []any{map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"}}}
+	for _, test := range []struct {
+		name  string
+		steps []step
+		want  string
+	}{
+		{"throttling waits as told", []step{fail(429, metav1.StatusReasonTooManyRequests, 3), gone}, "done"},
+		{"an internal error and an unavailable server", []step{fail(500, metav1.StatusReasonInternalError, 0), fail(503, metav1.StatusReasonServiceUnavailable, 0), gone}, "done"},
+		{"a proxy's bad gateway", []step{{request: "DELETE a", status: 502}, gone}, "done"},
+		{"one that is forbidden is not", []step{fail(403, metav1.StatusReasonForbidden, 0)}, "delete applications.argoproj.io argocd/a: said the server"},
+		{"one that is gone is not", []step{fail(404, metav1.StatusReasonNotFound, 0)}, "not found"},
+		{"one of another UID is as good as gone", []step{fail(409, metav1.StatusReasonConflict, 0)}, "not found"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, client := newScript(t, test.steps...)
+			session := client.Session(shop, nil, SessionOptions{})
+			session.remember(asObject(t, liveApp("a", "u-a", "5")))
+			result := session.Do(context.Background(), rollout.Action{Verb: rollout.Delete, App: "a", UID: "u-a"})
+			got := "done"
+			if result.NotFound {
+				got = "not found"
+			} else if result.Err != nil {
+				got = result.Err.Error()
+			}
+			if got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if len(s.steps) != 0 {
+				t.Errorf("%d answers were not asked for", len(s.steps))
+			}
+		})
+	}
+}
+
+func TestRequestsAreRetriedForAMinute(t *testing.T) {
+	var steps []step
+	for range 100 {
+		steps = append(steps, step{request: "DELETE a", status: 503, body: []any{status(503, metav1.StatusReasonServiceUnavailable, 0)}})
+	}
+	s, client := newScript(t, steps...)
+	session := client.Session(shop, nil, SessionOptions{})
+	session.remember(asObject(t, liveApp("a", "u-a", "5")))
+	result := session.Do(context.Background(), rollout.Action{Verb: rollout.Delete, App: "a", UID: "u-a"})
+	if result.Err == nil || !strings.Contains(result.Err.Error(), "said the server") {
+		t.Errorf("the error is %v, want the server's own", result.Err)
+	}
+	if waited := s.clock.Sub(time.Unix(0, 0)); waited > requestPatience || waited < requestPatience-longestDelay {
+		t.Errorf("it gave up after %s, want about %s", waited, requestPatience)
+	}
+}
+
+func annotated(app map[string]any, key, value string) map[string]any {
+	dict(app, "metadata", "annotations")[key] = value
+	return app
+}
+
+func TestRefreshHandshakes(t *testing.T) {
+	skipped := annotated(liveApp("skipped", "u-s", "7"), skipReconcileAnnotation, "true")
+	s, client := newScript(t,
+		step{request: "LIST", body: listed("10", annotated(liveApp("a", "u-a", "5"), refreshAnnotation, "normal"), liveApp("b", "u-b", "6"), skipped)},
+		// Somebody's refresh stands on a, so only b is asked for.
+		step{request: "PATCH b", body: []any{liveApp("b", "u-b", "11")}},
+		step{request: "WATCH 10", hold: true, body: []any{
+			event("MODIFIED", annotated(annotated(liveApp("b", "u-b", "11"), refreshAnnotation, "normal"), refreshTimestampAnnotation, "id")),
+			event("MODIFIED", liveApp("a", "u-a", "12")),
+			// An Argo CD before 3.6 removes only one of the two annotations.
+			event("MODIFIED", annotated(liveApp("b", "u-b", "14"), refreshTimestampAnnotation, "id")),
+			event("MODIFIED", liveApp("a", "u-a", "16")),
+		}},
+		// The foreign one is answered. Our first request meets a conflict, the second does not.
+		step{request: "PATCH a", body: []any{liveApp("a", "u-a", "13")}},
+		step{request: "PATCH b", body: []any{liveApp("b", "u-b", "15")}},
+	)
+	client.newRefreshID = func() string { return "id" }
+	got, err := client.Refresh(context.Background(), shop, []string{"b", "a", "absent", "skipped", "a"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Live) != 2 || got.Live["a"].Version != "16" || got.Live["b"].Version != "14" || fmt.Sprint(got.Unanswered) != "[absent skipped]" {
+		t.Errorf("answered %+v, unanswered %v", got.Live, got.Unanswered)
+	}
+	want := []string{
+		`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal","argocd.argoproj.io/refresh-timestamp":"id"},"resourceVersion":"6"}}`,
+		`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal","argocd.argoproj.io/refresh-timestamp":"id"},"resourceVersion":"12"}}`,
+		`{"metadata":{"annotations":{"argocd.argoproj.io/refresh-timestamp":null},"resourceVersion":"14"}}`,
+	}
+	if strings.Join(s.bodies, "\n") != strings.Join(want, "\n") {
+		t.Errorf("patched\n%s\nwant\n%s", strings.Join(s.bodies, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestRefreshAsksAgainAfterAConflict(t *testing.T) {
+	_, client := newScript(t,
+		step{request: "LIST", body: listed("10", liveApp("a", "u-a", "5"))},
+		step{request: "PATCH a", status: 409, body: []any{status(409, metav1.StatusReasonConflict, 0)}},
+		step{request: "WATCH 10", hold: true, body: []any{event("MODIFIED", liveApp("a", "u-a", "12")), event("MODIFIED", liveApp("a", "u-a", "14"))}},
+		step{request: "PATCH a", body: []any{liveApp("a", "u-a", "13")}},
+	)
+	got, err := client.Refresh(context.Background(), shop, []string{"a"}, time.Minute)
+	if err != nil || got.Live["a"].Version != "14" {
+		t.Errorf("got %+v, %v; want the state after the second request", got, err)
+	}
+}
+
+func TestRefreshThatIsForbiddenSaysSo(t *testing.T) {
+	_, client := newScript(t,
+		step{request: "LIST", body: listed("10", liveApp("a", "u-a", "5"))},
+		step{request: "PATCH a", status: 403, body: []any{status(403, metav1.StatusReasonForbidden, 0)}},
+	)
+	_, err := client.Refresh(context.Background(), shop, []string{"a"}, time.Minute)
+	var request *RequestError
+	if !errors.Is(err, ErrForbidden) || !errors.As(err, &request) || request.Verb != "patch" || request.Name != "a" {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestRefreshThatIsNotAnsweredInTimeIsNamed(t *testing.T) {
+	_, client := newScript(t,
+		step{request: "LIST", body: listed("10", liveApp("a", "u-a", "5"))},
+		step{request: "PATCH a", body: []any{liveApp("a", "u-a", "11")}},
+		step{request: "WATCH 10", hold: true},
+	)
+	got, err := client.Refresh(context.Background(), shop, []string{"a"}, 300*time.Millisecond)
+	if err != nil || len(got.Live) != 0 || fmt.Sprint(got.Unanswered) != "[a]" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
