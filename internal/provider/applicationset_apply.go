@@ -25,6 +25,8 @@ type connected struct {
 	record  *argocd.Record
 	live    []rollout.Live
 	objects map[string]*unstructured.Unstructured
+	// loaded tells that all of these have been read.
+	loaded bool
 }
 
 // connect reaches the cluster of a set and refuses one that is not the one the set was created
@@ -89,6 +91,7 @@ func (c *connected) load(ctx context.Context) diag.Diagnostics {
 	if c.live, c.objects, err = c.client.List(ctx, c.owner); err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Listing the Applications of %s", c.owner), err))
 	}
+	c.loaded = err == nil
 	return diags
 }
 

@@ -31,24 +31,51 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 	}
 	a, diags := c.prepare(ctx, &plan, targets{})
 	resp.Diagnostics.Append(diags...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(a.prepareCreate()...)
+	}
 	if resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(c.keep(ctx, &plan, resp)...)
 		return
 	}
 	a.timeout = timeout
-	resp.Diagnostics.Append(a.prepareCreate()...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
 	resp.Diagnostics.Append(a.run(ctx)...)
 	if !a.touched {
 		return
 	}
 	plan.ID = idOf(&plan)
-	plan.Waves = a.wavesAfter(ctx, newWaves(), !resp.Diagnostics.HasError()).value()
+	after, known := a.result(ctx, newWaves(), !resp.Diagnostics.HasError())
+	plan.Waves = after.value()
 	resp.Diagnostics.Append(a.report("rollout", "create", afterFailedCreate(plan.Name.ValueString())).diagnostics(a.outcome)...)
-	resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
-	resp.Diagnostics.Append(a.writePrivate(ctx, resp.Private)...)
+	resp.Diagnostics.Append(c.store(ctx, &plan, known, resp)...)
+}
+
+// store sets state, identity and private state.
+func (c *connected) store(ctx context.Context, m *applicationSetModel, known *targets, resp *resource.CreateResponse) diag.Diagnostics {
+	diags := resp.State.Set(ctx, m)
+	diags.Append(resp.Identity.Set(ctx, m.identity())...)
+	diags.Append(c.writePrivate(ctx, resp.Private, known)...)
+	return diags
+}
+
+// keep stores a set that was handed over to a Create that is refused before its first write:
+// Terraform has forgotten it already, and a destroy would leave it running. It gets a new token,
+// so that a deposed object of the same set (create_before_destroy) cannot delete it.
+func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *resource.CreateResponse) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if !c.loaded || c.record == nil || c.record.State == argocd.StateComplete {
+		return diags
+	}
+	c.record.Token, c.record.State = newID(), argocd.StateCreating
+	if err := c.client.SaveRecord(ctx, c.owner, c.record); err != nil {
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s", c.owner), err))
+		return diags
+	}
+	content, _ := m.read()
+	m.ID, m.Waves = idOf(m), liveWaves(content, c.live, c.proven()).value()
+	known := targetsOf(c.live)
+	diags.Append(c.store(ctx, m, &known, resp)...)
+	return diags
 }
 
 // prepare does everything that can be done before the first write: it reads the cluster, renders,
@@ -141,17 +168,19 @@ func (a *apply) remove(names []string) {
 	a.plan.Removals = rollout.RemovalGroups(of, a.content.set.Strategy.ReverseDeletion)
 }
 
-// wavesAfter are the waves to store after a run: the targets where everything is done, else what
-// is live (before, where that cannot be told).
-func (a *apply) wavesAfter(ctx context.Context, before waves, saved bool) waves {
+// result is what to store after a run: the targets where everything is done, else what is live.
+// Where that cannot be told it is before, and no new facts to plan from.
+func (a *apply) result(ctx context.Context, before waves, saved bool) (waves, *targets) {
 	if a.outcome.OK() && saved {
-		return reached(a.plan, a.outcome)
+		known := newTargets(a.outcome.Pins, knownOf(a.plan, a.outcome))
+		return reached(a.plan, a.outcome), &known
 	}
 	live, ok := a.snapshot(ctx)
 	if !ok {
-		return before
+		return before, nil
 	}
-	return liveWaves(a.content, live, a.record.Proven)
+	known := targetsOf(live)
+	return liveWaves(a.content, live, a.record.Proven), &known
 }
 
 // report is what the outcome is told with.
@@ -159,9 +188,12 @@ func (a *apply) report(doing, timeoutName, next string) report {
 	return report{namespace: a.owner.Namespace, doing: doing, timeout: a.timeout, timeoutName: timeoutName, next: next}
 }
 
-func (a *apply) writePrivate(ctx context.Context, to privateWriter) diag.Diagnostics {
-	diags := writePrivate(ctx, to, keyOwner, owner{Token: a.record.Token})
-	diags.Append(writePrivate(ctx, to, keyCluster, cluster{UID: a.uid})...)
+func (c *connected) writePrivate(ctx context.Context, to privateWriter, known *targets) diag.Diagnostics {
+	diags := writePrivate(ctx, to, keyOwner, owner{Token: c.record.Token})
+	diags.Append(writePrivate(ctx, to, keyCluster, cluster{UID: c.uid})...)
+	if known != nil {
+		diags.Append(writePrivate(ctx, to, keyTargets, *known)...)
+	}
 	return diags
 }
 

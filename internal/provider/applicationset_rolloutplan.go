@@ -58,11 +58,27 @@ func leafOf(d *rollout.Desired, o rollout.Outcome) string {
 	if d.Mode != rollout.ModeSync {
 		return rollout.Leaf(nil, nil, d.Hash)
 	}
-	revisions := d.Revisions
-	if revisions == nil {
-		revisions = o.Revisions[d.Name]
+	return rollout.Leaf(d.Sources, revisionsOf(d, o), d.Hash)
+}
+
+// revisionsOf are the revisions of a target: those promised, or those that the run has resolved.
+func revisionsOf(d *rollout.Desired, o rollout.Outcome) []string {
+	if d.Revisions != nil {
+		return d.Revisions
 	}
-	return rollout.Leaf(d.Sources, revisions, d.Hash)
+	return o.Revisions[d.Name]
+}
+
+// knownOf are the targets that a run has reached, as facts for the next plan.
+func knownOf(p rollout.Plan, o rollout.Outcome) map[string]rollout.KnownTarget {
+	known := map[string]rollout.KnownTarget{}
+	for i := range p.Apps {
+		d := &p.Apps[i]
+		if revisions := revisionsOf(d, o); revisions != nil {
+			known[d.Name] = rollout.KnownTarget{Hash: d.Hash, Revisions: revisions}
+		}
+	}
+	return known
 }
 
 func stepName(p rollout.Plan, step int) string {

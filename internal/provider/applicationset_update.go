@@ -50,7 +50,8 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 		return
 	}
 	saved := !resp.Diagnostics.HasError()
-	after := a.wavesAfter(ctx, wavesOf(state.Waves), saved).value()
+	now, facts := a.result(ctx, wavesOf(state.Waves), saved)
+	after := now.value()
 	resp.Diagnostics.Append(a.report("rollout", "update", afterFailedUpdate).diagnostics(a.outcome)...)
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), after)...)
@@ -59,7 +60,7 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 		resp.Diagnostics.Append(resp.State.Set(ctx, &plan)...)
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
-	resp.Diagnostics.Append(a.writePrivate(ctx, resp.Private)...)
+	resp.Diagnostics.Append(a.writePrivate(ctx, resp.Private, facts)...)
 }
 
 // prepareUpdate makes sure that the set is still ours, and plans what has to go: what the plan
