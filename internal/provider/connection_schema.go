@@ -1,6 +1,9 @@
 package provider
 
 import (
+	"maps"
+	"regexp"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -10,6 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
+// namespaceName is what Kubernetes accepts as the name of a namespace (RFC 1123 label).
+var namespaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
 func providerSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Rolls the Applications of an Argo CD ApplicationSet out step by step, from Terraform.",
@@ -18,7 +24,7 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Namespace of the Applications, for every resource that does not set its own: the namespace " +
 					"Argo CD watches, e.g. `\"argocd\"`. Default: `\"argocd\"`. A resource keeps the namespace it was created with.",
-				Validators: []validator.String{stringvalidator.LengthBetween(1, 63)},
+				Validators: []validator.String{stringvalidator.RegexMatches(namespaceName, "must be the name of a namespace: lower case letters, digits and -, at most 63")},
 			},
 			"refresh": schema.BoolAttribute{
 				Optional: true,
@@ -96,119 +102,149 @@ func kubernetesAttribute() schema.Attribute {
 			"the environment cannot redirect it to another. Nothing is read from `KUBECONFIG` or `~/.kube/config` unless named. " +
 			"Default: the environment variables, else the service account of the pod that Terraform runs in. The connection is made " +
 			"when it is first needed, so the cluster may be created in the same configuration.",
+		Attributes: merged(serverAttributes(), kubeconfigAttributes(), credentialAttributes()),
+	}
+}
+
+// merged is all attributes of several maps whose keys are distinct.
+func merged(parts ...map[string]schema.Attribute) map[string]schema.Attribute {
+	all := map[string]schema.Attribute{}
+	for _, part := range parts {
+		maps.Copy(all, part)
+	}
+	return all
+}
+
+// serverAttributes say where the API server is and how it proves who it is.
+func serverAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"host": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Address of the API server, e.g. `\"https://10.0.0.1:6443\"`. Replaces the server of the kubeconfig file. " +
+				"Without a scheme, https is assumed when there is a credential, a CA or `insecure`, else http. " +
+				"Default: `KUBE_HOST`, else the kubeconfig file.",
+		},
+		"insecure": schema.BoolAttribute{
+			Optional: true,
+			MarkdownDescription: "Whether the server's certificate is accepted unverified, e.g. `true` for a throw-away cluster: anyone between " +
+				"Terraform and the server can then read the credentials. Default: `KUBE_INSECURE`, else the kubeconfig file, else `false`.",
+		},
+		"tls_server_name": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Name to verify the server's certificate against when it differs from the host, e.g. " +
+				"`\"kubernetes.default.svc\"`. Default: `KUBE_TLS_SERVER_NAME`, else the kubeconfig file, else the host.",
+		},
+		"cluster_ca_certificate": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Certificates in PEM that sign the server's, e.g. `base64decode(module.cluster.ca)`. " +
+				"Default: `KUBE_CLUSTER_CA_CERT_DATA`, else the kubeconfig file, else the certificates of the machine.",
+		},
+		"proxy_url": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Proxy for all requests, with the scheme http, https or socks5, e.g. `\"socks5://localhost:1080\"`. " +
+				"Default: `KUBE_PROXY_URL`, else the kubeconfig file, else `HTTPS_PROXY` and `NO_PROXY`.",
+		},
+	}
+}
+
+// kubeconfigAttributes name files, and what to take from them.
+func kubeconfigAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"config_path": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: "Kubeconfig file, e.g. `\"~/.kube/config\"`. It must exist. Default: `KUBE_CONFIG_PATH`.",
+			Validators:          alternative("config_paths"),
+		},
+		"config_paths": schema.ListAttribute{
+			Optional:    true,
+			ElementType: types.StringType,
+			MarkdownDescription: "Kubeconfig files, merged as kubectl does: the first that sets a value wins, e.g. " +
+				"`[\"~/.kube/hub\", \"~/.kube/users\"]`. Each must exist. Default: `KUBE_CONFIG_PATHS`, separated as in `PATH`.",
+			Validators: []validator.List{
+				listvalidator.SizeAtLeast(1),
+				listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1)),
+			},
+		},
+		"config_context": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Context of the kubeconfig file, e.g. `\"prod-hub\"`; better named than left to whatever is current. " +
+				"Default: `KUBE_CTX`, else the file's `current-context`.",
+		},
+		"config_context_auth_info": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "User of the kubeconfig file in place of the context's own, e.g. `\"ci\"`. " +
+				"Default: `KUBE_CTX_AUTH_INFO`, else the context's.",
+		},
+		"config_context_cluster": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Cluster of the kubeconfig file in place of the context's own, e.g. `\"hub\"`. " +
+				"Default: `KUBE_CTX_CLUSTER`, else the context's.",
+		},
+	}
+}
+
+// credentialAttributes say who we are.
+func credentialAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"username": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "User name for basic authentication, e.g. `\"admin\"`; most API servers have it off. " +
+				"Default: `KUBE_USER`, else the kubeconfig file.",
+			Validators: alternative("token"),
+		},
+		"password": schema.StringAttribute{
+			Optional:            true,
+			Sensitive:           true,
+			MarkdownDescription: "Password for basic authentication, e.g. `var.password`. Default: `KUBE_PASSWORD`, else the kubeconfig file.",
+			Validators:          alternative("token"),
+		},
+		"client_certificate": schema.StringAttribute{
+			Optional: true,
+			MarkdownDescription: "Client certificate in PEM, e.g. `file(\"client.crt\")`; needs `client_key`. " +
+				"Default: `KUBE_CLIENT_CERT_DATA`, else the kubeconfig file.",
+		},
+		"client_key": schema.StringAttribute{
+			Optional:  true,
+			Sensitive: true,
+			MarkdownDescription: "Key of `client_certificate` in PEM, e.g. `file(\"client.key\")`. " +
+				"Default: `KUBE_CLIENT_KEY_DATA`, else the kubeconfig file.",
+		},
+		"token": schema.StringAttribute{
+			Optional:  true,
+			Sensitive: true,
+			MarkdownDescription: "Bearer token, e.g. `data.aws_eks_cluster_auth.hub.token`. It is read once: one that expires during a long apply " +
+				"stops the rollout, where `exec` goes on. Default: `KUBE_TOKEN`, else the kubeconfig file.",
+		},
+		"exec": execAttribute(),
+	}
+}
+
+func execAttribute() schema.Attribute {
+	return schema.SingleNestedAttribute{
+		Optional: true,
+		MarkdownDescription: "Command that prints credentials, run when the first request is sent and again when they expire. " +
+			"Replaces the user of the kubeconfig file. Default: the kubeconfig file.",
 		Attributes: map[string]schema.Attribute{
-			"host": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Address of the API server, e.g. `\"https://10.0.0.1:6443\"`. Replaces the server of the kubeconfig file. " +
-					"Without a scheme, https is assumed when there is a credential, a CA or `insecure`, else http. " +
-					"Default: `KUBE_HOST`, else the kubeconfig file.",
+			"api_version": schema.StringAttribute{
+				Required: true,
+				MarkdownDescription: "Version of the credential protocol that the command speaks, e.g. " +
+					"`\"client.authentication.k8s.io/v1\"`. Required.",
 			},
-			"username": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "User name for basic authentication, e.g. `\"admin\"`; most API servers have it off. " +
-					"Default: `KUBE_USER`, else the kubeconfig file.",
-				Validators: alternative("token"),
+			"command": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Command to run, found on `PATH` or an absolute path, e.g. `\"aws\"`. Required.",
 			},
-			"password": schema.StringAttribute{
+			"args": schema.ListAttribute{
 				Optional:            true,
-				Sensitive:           true,
-				MarkdownDescription: "Password for basic authentication, e.g. `var.password`. Default: `KUBE_PASSWORD`, else the kubeconfig file.",
-				Validators:          alternative("token"),
+				ElementType:         types.StringType,
+				MarkdownDescription: "Arguments, e.g. `[\"eks\", \"get-token\", \"--cluster-name\", \"hub\"]`. Default: none.",
 			},
-			"insecure": schema.BoolAttribute{
-				Optional: true,
-				MarkdownDescription: "Whether the server's certificate is accepted unverified, e.g. `true` for a throw-away cluster: anyone between " +
-					"Terraform and the server can then read the credentials. Default: `KUBE_INSECURE`, else the kubeconfig file, else `false`.",
-			},
-			"tls_server_name": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Name to verify the server's certificate against when it differs from the host, e.g. " +
-					"`\"kubernetes.default.svc\"`. Default: `KUBE_TLS_SERVER_NAME`, else the kubeconfig file, else the host.",
-			},
-			"client_certificate": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Client certificate in PEM, e.g. `file(\"client.crt\")`; needs `client_key`. " +
-					"Default: `KUBE_CLIENT_CERT_DATA`, else the kubeconfig file.",
-			},
-			"client_key": schema.StringAttribute{
-				Optional:  true,
-				Sensitive: true,
-				MarkdownDescription: "Key of `client_certificate` in PEM, e.g. `file(\"client.key\")`. " +
-					"Default: `KUBE_CLIENT_KEY_DATA`, else the kubeconfig file.",
-			},
-			"cluster_ca_certificate": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Certificates in PEM that sign the server's, e.g. `base64decode(module.cluster.ca)`. " +
-					"Default: `KUBE_CLUSTER_CA_CERT_DATA`, else the kubeconfig file, else the certificates of the machine.",
-			},
-			"config_path": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Kubeconfig file, e.g. `\"~/.kube/config\"`. It must exist. Default: `KUBE_CONFIG_PATH`.",
-				Validators:          alternative("config_paths"),
-			},
-			"config_paths": schema.ListAttribute{
+			"env": schema.MapAttribute{
 				Optional:    true,
+				Sensitive:   true,
 				ElementType: types.StringType,
-				MarkdownDescription: "Kubeconfig files, merged as kubectl does: the first that sets a value wins, e.g. " +
-					"`[\"~/.kube/hub\", \"~/.kube/users\"]`. Each must exist. Default: `KUBE_CONFIG_PATHS`, separated as in `PATH`.",
-				Validators: []validator.List{
-					listvalidator.SizeAtLeast(1),
-					listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1)),
-				},
-			},
-			"config_context": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Context of the kubeconfig file, e.g. `\"prod-hub\"`; better named than left to whatever is current. " +
-					"Default: `KUBE_CTX`, else the file's `current-context`.",
-			},
-			"config_context_auth_info": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "User of the kubeconfig file in place of the context's own, e.g. `\"ci\"`. " +
-					"Default: `KUBE_CTX_AUTH_INFO`, else the context's.",
-			},
-			"config_context_cluster": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Cluster of the kubeconfig file in place of the context's own, e.g. `\"hub\"`. " +
-					"Default: `KUBE_CTX_CLUSTER`, else the context's.",
-			},
-			"token": schema.StringAttribute{
-				Optional:  true,
-				Sensitive: true,
-				MarkdownDescription: "Bearer token, e.g. `data.aws_eks_cluster_auth.hub.token`. It is read once: one that expires during a long apply " +
-					"stops the rollout, where `exec` goes on. Default: `KUBE_TOKEN`, else the kubeconfig file.",
-			},
-			"proxy_url": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Proxy for all requests, with the scheme http, https or socks5, e.g. `\"socks5://localhost:1080\"`. " +
-					"Default: `KUBE_PROXY_URL`, else the kubeconfig file, else `HTTPS_PROXY` and `NO_PROXY`.",
-			},
-			"exec": schema.SingleNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "Command that prints credentials, run when the first request is sent and again when they expire. " +
-					"Replaces the user of the kubeconfig file. Default: the kubeconfig file.",
-				Attributes: map[string]schema.Attribute{
-					"api_version": schema.StringAttribute{
-						Required: true,
-						MarkdownDescription: "Version of the credential protocol that the command speaks, e.g. " +
-							"`\"client.authentication.k8s.io/v1\"`. Required.",
-					},
-					"command": schema.StringAttribute{
-						Required:            true,
-						MarkdownDescription: "Command to run, found on `PATH` or an absolute path, e.g. `\"aws\"`. Required.",
-					},
-					"args": schema.ListAttribute{
-						Optional:            true,
-						ElementType:         types.StringType,
-						MarkdownDescription: "Arguments, e.g. `[\"eks\", \"get-token\", \"--cluster-name\", \"hub\"]`. Default: none.",
-					},
-					"env": schema.MapAttribute{
-						Optional:    true,
-						Sensitive:   true,
-						ElementType: types.StringType,
-						MarkdownDescription: "Environment variables added to the provider's own for the command, e.g. " +
-							"`{ AWS_PROFILE = \"hub\" }`. Default: none.",
-					},
-				},
+				MarkdownDescription: "Environment variables added to the provider's own for the command, e.g. " +
+					"`{ AWS_PROFILE = \"hub\" }`. Default: none.",
 			},
 		},
 	}

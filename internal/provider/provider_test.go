@@ -378,6 +378,7 @@ func TestContradictionsAreFoundAtValidation(t *testing.T) {
 		"burst zero":            {map[string]tftypes.Value{"burst": number(0)}, `"burst"`},
 		"qps one":               {map[string]tftypes.Value{"qps": number(1), "burst": number(1)}, ""},
 		"an empty namespace":    {map[string]tftypes.Value{"namespace": tfText("")}, `"namespace"`},
+		"no namespace's name":   {map[string]tftypes.Value{"namespace": tfText("Argo CD")}, `"namespace"`},
 		"token and password":    {map[string]tftypes.Value{"kubernetes.token": tfText("s3cr3t"), "kubernetes.password": tfText("s3cr3t")}, `"password"`},
 		"token and username":    {map[string]tftypes.Value{"kubernetes.token": tfText("s3cr3t"), "kubernetes.username": tfText("u")}, `"username"`},
 		"both ways of a file":   {map[string]tftypes.Value{"kubernetes.config_path": tfText("a"), "kubernetes.config_paths": tftypes.NewValue(tfStrings, []tftypes.Value{tfText("b")})}, `"config_path"`},
