@@ -106,6 +106,10 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known t
 	if diags.Append(c.preflight(ctx, objects)...); diags.HasError() {
 		return nil, diags
 	}
+	if len(adopt) > 0 {
+		diags.AddWarning("Applications taken over", fmt.Sprintf(
+			"These Applications existed already and belong to %s from now on: %s.", c.owner, shorten(sortedNames(adopt))))
+	}
 	a := &apply{connected: c, settings: s, content: desired, adopt: adopt}
 	a.plan = rolloutPlan(desired, known, c.proven())
 	return a, diags

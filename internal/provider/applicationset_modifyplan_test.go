@@ -39,7 +39,7 @@ type planned struct {
 
 const typeApplicationSet = "argocdprogressive_applicationset"
 
-func dynamic(t *testing.T, v values) *tfprotov6.DynamicValue {
+func dynamic(t testing.TB, v values) *tfprotov6.DynamicValue {
 	t.Helper()
 	if v == nil {
 		return &tfprotov6.DynamicValue{JSON: []byte("null")}
@@ -95,7 +95,7 @@ func planOf(t *testing.T, prior, config values, private []byte) planned {
 	return out
 }
 
-func configure(t *testing.T, server tfprotov6.ProviderServer) {
+func configure(t testing.TB, server tfprotov6.ProviderServer) {
 	t.Helper()
 	raw := []byte(`{"namespace":null,"refresh":null,"qps":null,"burst":null,"kubernetes":null}`)
 	resp, err := server.ConfigureProvider(context.Background(), &tfprotov6.ConfigureProviderRequest{Config: &tfprotov6.DynamicValue{JSON: raw}})

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -224,5 +225,19 @@ resource "argocdprogressive_applicationset" "test" {
 }`),
 		plancheck.ExpectKnownValue(address, waveAt(devStep, "dev-guestbook"), leafOfSHA),
 		plancheck.ExpectKnownValue(address, waveAt("no step", "prod-guestbook"), knownvalue.StringRegexp(regexp.MustCompile(`^#[0-9a-f]{8}$`))),
+	)
+}
+
+func TestTheExampleInTheDocumentationCanBePlanned(t *testing.T) {
+	example, err := os.ReadFile("../../examples/resources/argocdprogressive_applicationset/resource.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guestbook := "argocdprogressive_applicationset.guestbook"
+	planOnly(t, raw(nowhere+string(example)),
+		plancheck.ExpectUnknownValue(guestbook, waveAt("step 01: envLabel in [env-dev]", "engineering-dev-guestbook")),
+		plancheck.ExpectKnownValue(guestbook, waveAt("step 02: envLabel in [env-qa]", "engineering-qa-guestbook"),
+			knownvalue.StringRegexp(regexp.MustCompile(`^#[0-9a-f]{8}$`))),
+		plancheck.ExpectUnknownValue(guestbook, waveAt("step 03: envLabel in [env-prod]", "engineering-prod-guestbook")),
 	)
 }

@@ -54,7 +54,7 @@ type settings struct {
 	allowEmpty    bool
 	adoptExisting bool
 	orphan        bool
-	// guardsUnknown tells that max_deletions or allow_empty is known only after apply.
+	// What is known only after apply guards nothing at plan; apply asks again.
 	maxDeletionsUnknown bool
 	allowEmptyUnknown   bool
 }
