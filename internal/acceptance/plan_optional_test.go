@@ -1,0 +1,376 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/provider"
+)
+
+// optional is one optional attribute of the resource.
+type optional struct {
+	// path in the resource, lists with the index of the element.
+	path string
+	// set is a value that differs from the default, empty the empty one. Nil where there is none:
+	// where the empty value is no value at all and refused, or where it is needed by the test.
+	set, empty any
+}
+
+// group is a source of one kind and the attributes that are tried with it, all at the same time.
+type group struct {
+	name      string
+	optionals []optional
+	// files are written into the folder of each Application.
+	files map[string]string
+}
+
+const (
+	inSpec   = "spec.template.spec."
+	inSource = inSpec + "source."
+)
+
+var groups = []group{
+	{name: "resource, strategy and plain manifests", optionals: []optional{
+		{"namespace", argoNamespace, nil},
+		{"rollout.app_timeout", "5m", nil},
+		{"rollout.min_healthy_time", "1ms", nil},
+		{"rollout.degraded_grace", "20s", nil},
+		{"rollout.error_grace", "20s", nil},
+		{"rollout.require_healthy_earlier", false, true},
+		{"rollout.prune", true, false},
+		{"rollout.max_deletions", "50%", nil},
+		{"rollout.allow_empty", true, false},
+		{"rollout.adopt_existing", true, false},
+		{"rollout.deletion", "orphan", nil},
+		{"timeouts.create", "10m", nil},
+		{"timeouts.update", "10m", nil},
+		{"timeouts.delete", "10m", nil},
+		{"spec.go_template", true, nil},
+		{"spec.go_template_options", list{"missingkey=error"}, list{}},
+		{"spec.strategy.type", "RollingSync", ""},
+		{"spec.strategy.deletion_order", "Reverse", ""},
+		{"spec.strategy.rolling_sync.steps", list{
+			obj{"match_expressions": list{obj{"key": "env", "operator": "NotIn", "values": list{"prod"}}}, "max_update": "50%"},
+			obj{"match_expressions": list{}},
+		}, nil},
+		{"spec.sync_policy.preserve_resources_on_deletion", true, false},
+		{"spec.template.metadata.labels", obj{"env": "{{.env}}", "tier": "gold"}, obj{}},
+		{"spec.template.metadata.annotations", obj{"example.com/team": "web", "example.com/empty": ""}, obj{}},
+		{"spec.template.metadata.finalizers", list{"resources-finalizer.argocd.argoproj.io"}, list{}},
+		{inSource + "target_revision", "main", ""},
+		{inSource + "chart", nil, ""},
+		{inSource + "ref", nil, ""},
+		{inSource + "name", nil, ""},
+		{inSource + "tag_prefix", nil, ""},
+		{inSource + "directory.recurse", true, false},
+		{inSource + "directory.include", "*.yaml", ""},
+		{inSource + "directory.exclude", "*.txt", ""},
+		{inSource + "directory.disable_extension_filter", true, false},
+		{inSource + "directory.jsonnet.ext_vars", list{obj{"name": "env", "value": "{{.env}}", "code": false}}, list{}},
+		{inSource + "directory.jsonnet.tlas", list{obj{"name": "n", "value": "1", "code": true}}, list{}},
+		{inSource + "directory.jsonnet.libs", list{"vendor"}, list{}},
+		{inSpec + "destination.name", nil, ""},
+		{inSpec + "revision_history_limit", 3, nil},
+		{inSpec + "ignore_differences", list{obj{
+			"group": "", "kind": "ConfigMap", "name": "x", "namespace": "y", "json_pointers": list{"/data/a"},
+			"jq_path_expressions": list{".data.b"}, "managed_fields_managers": list{"me"},
+		}, obj{"kind": "Secret", "json_pointers": list{"/data"}, "group": nil, "name": "", "namespace": nil, "jq_path_expressions": list{}, "managed_fields_managers": nil}}, list{}},
+		{inSpec + "info", list{obj{"name": "url", "value": "https://example.com"}}, list{}},
+		{inSpec + "sync_policy.automated.enabled", false, nil},
+		{inSpec + "sync_policy.automated.prune", true, false},
+		{inSpec + "sync_policy.automated.self_heal", true, false},
+		{inSpec + "sync_policy.automated.allow_empty", true, false},
+		{inSpec + "sync_policy.sync_options", list{"CreateNamespace=true", "ServerSideApply=true"}, nil},
+		{inSpec + "sync_policy.retry.limit", 2, 0},
+		{inSpec + "sync_policy.retry.refresh", true, false},
+		{inSpec + "sync_policy.retry.backoff.duration", "1s", ""},
+		{inSpec + "sync_policy.retry.backoff.factor", 3, nil},
+		{inSpec + "sync_policy.retry.backoff.max_duration", "10s", ""},
+		{inSpec + "sync_policy.managed_namespace_metadata.labels", obj{"team": "web"}, obj{}},
+		{inSpec + "sync_policy.managed_namespace_metadata.annotations", obj{"team": "web"}, obj{}},
+	}},
+	{name: "Helm", optionals: []optional{
+		{inSource + "helm.release_name", "release", ""},
+		{inSource + "helm.value_files", list{"extra.yaml", "values-{{.env}}.yaml"}, list{}},
+		{inSource + "helm.ignore_missing_value_files", true, false},
+		{inSource + "helm.values", "b: text\n", ""},
+		{inSource + "helm.values_object", obj{"c": 1, "d": list{true, "x"}, "empty": obj{}}, obj{}},
+		{inSource + "helm.parameters", list{
+			obj{"name": "a", "value": "1", "force_string": true}, obj{"name": "e", "value": "", "force_string": false}, obj{"name": "f", "value": nil},
+		}, list{}},
+		{inSource + "helm.file_parameters", list{obj{"name": "g", "path": "extra.yaml"}}, list{}},
+		{inSource + "helm.version", "v3", ""},
+		{inSource + "helm.pass_credentials", true, false},
+		{inSource + "helm.skip_crds", true, false},
+		{inSource + "helm.skip_schema_validation", true, false},
+		{inSource + "helm.skip_tests", true, false},
+		{inSource + "helm.namespace", "elsewhere", ""},
+		{inSource + "helm.kube_version", "1.30.0", ""},
+		{inSource + "helm.api_versions", list{"v1/ConfigMap"}, list{}},
+	}, files: map[string]string{
+		"Chart.yaml":               "apiVersion: v2\nname: demo\nversion: 1.0.0\n",
+		"values.yaml":              "a: 0\n",
+		"extra.yaml":               "a: 1\n",
+		"templates/configmap.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: APP}\ndata:\n  values: {{ toJson .Values | quote }}\n",
+	}},
+	{name: "Kustomize", optionals: []optional{
+		{inSource + "kustomize.name_prefix", "p-", ""},
+		{inSource + "kustomize.name_suffix", "-s", ""},
+		{inSource + "kustomize.images", list{"nginx:1.2"}, list{}},
+		{inSource + "kustomize.common_labels", obj{"team": "web"}, obj{}},
+		{inSource + "kustomize.common_annotations", obj{"team": "web"}, obj{}},
+		{inSource + "kustomize.force_common_labels", true, false},
+		{inSource + "kustomize.force_common_annotations", true, false},
+		{inSource + "kustomize.common_annotations_envsubst", true, false},
+		{inSource + "kustomize.label_without_selector", true, false},
+		{inSource + "kustomize.label_include_templates", true, false},
+		{inSource + "kustomize.version", nil, ""}, // needs to be installed
+		{inSource + "kustomize.namespace", "NAMESPACE", ""},
+		{inSource + "kustomize.components", list{"extra", "missing"}, list{}},
+		{inSource + "kustomize.ignore_missing_components", true, false},
+		{inSource + "kustomize.kube_version", "1.30.0", ""},
+		{inSource + "kustomize.api_versions", list{"v1/ConfigMap"}, list{}},
+		{inSource + "kustomize.replicas", list{obj{"name": "APP", "count": 0}}, list{}},
+		{inSource + "kustomize.patches", list{obj{
+			"patch": "- op: add\n  path: /data/patched\n  value: \"1\"\n", "path": "", "options": obj{"allowNameChange": true},
+			"target": obj{"group": "", "version": "v1", "kind": "ConfigMap", "name": nil, "namespace": "", "label_selector": "", "annotation_selector": ""},
+		}}, list{}},
+	}, files: map[string]string{
+		"kustomization.yaml":       "resources: [configmap.yaml, controller.yaml]\n",
+		"configmap.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: APP}\ndata: {a: b}\n",
+		"controller.yaml":          "apiVersion: v1\nkind: ReplicationController\nmetadata: {name: APP}\nspec: {replicas: 0, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: nginx}]}}}\n",
+		"extra/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n",
+	}},
+	{name: "several sources", optionals: []optional{
+		{inSpec + "sources.0.target_revision", "main", ""},
+		{inSpec + "sources.0.chart", nil, ""},
+		{inSpec + "sources.0.ref", nil, ""},
+		{inSpec + "sources.0.name", "first", ""},
+		{inSpec + "sources.0.tag_prefix", nil, ""},
+		{inSpec + "sources.0.directory.recurse", true, false},
+		{inSpec + "sources.1.path", nil, ""},
+		{inSpec + "sources.1.ref", "values", nil},
+		{inSpec + "sources.1.target_revision", "main", ""},
+	}},
+}
+
+func TestAccEveryOptionalAttributeAbsentNullEmptyAndSetComesToRest(t *testing.T) {
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			f := newFixture(t)
+			w, seen := f.workspace(), f.record()
+			suffixes := []string{"dev", "prod"}
+			for _, suffix := range suffixes {
+				if g.files == nil {
+					f.write(suffix, map[string]string{"version": "1"})
+				}
+				for name, content := range g.files {
+					f.writeFile(f.path(suffix)+"/"+name, strings.ReplaceAll(content, "APP", f.app(suffix)))
+				}
+			}
+			f.commit()
+			for _, variant := range []string{"absent", "set", "empty", "nulls", "set", "null", "absent"} {
+				w.configure(g.variant(f, variant))
+				w.apply()
+				if r := w.cli.run("plan", "-detailed-exitcode"); r.code != exitEmpty {
+					t.Fatalf("%s: the second plan is not empty: exit code %d\n%s", variant, r.code, r.out)
+				}
+				seen.reset()
+			}
+			w.destroy()
+			w.lives()
+		})
+	}
+}
+
+// text is a whole configuration.
+type text string
+
+func (t text) String() string { return string(t) }
+
+// variant is the configuration of one variant: "null" sets the outermost optional value to null,
+// "nulls" the innermost.
+func (g group) variant(f *fixture, variant string) text {
+	s := f.newSet([]string{"dev", "prod"})
+	root := obj{"name": s.Name, "spec": s.spec()}
+	root["rollout"] = obj{"min_healthy_time": "0s"}
+	spec := dig(root, "spec.template.spec")
+	if g.name == "several sources" {
+		delete(spec, "source")
+		spec["sources"] = list{
+			obj{"repo_url": f.repo.URL(), "path": "apps/{{.name}}"},
+			obj{"repo_url": f.repo.URL(), "ref": "values"},
+		}
+	} else {
+		delete(spec["source"].(obj), "target_revision")
+	}
+	for _, o := range g.optionals {
+		switch variant {
+		case "set":
+			if o.set != nil {
+				put(root, o.path, fill(f, o.set))
+			}
+		case "empty":
+			if o.empty != nil {
+				put(root, o.path, o.empty)
+			}
+		case "nulls":
+			if o.empty != nil || o.set != nil && !needed(root, o.path) {
+				put(root, o.path, raw("null"))
+			}
+		case "null":
+			if at := outermost(root, o.path); at != "" {
+				put(root, at, raw("null"))
+			}
+		}
+	}
+	return text(f.provider(nil) + block(fmt.Sprintf("resource %q %q", resourceType, s.Address), root, ""))
+}
+
+// fill replaces the place holders in a value.
+func fill(f *fixture, v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.NewReplacer("NAMESPACE", f.name, "APP", "{{.name}}").Replace(v)
+	case list:
+		out := list{}
+		for _, e := range v {
+			out = append(out, fill(f, e))
+		}
+		return out
+	case obj:
+		out := obj{}
+		for k, e := range v {
+			out[k] = fill(f, e)
+		}
+		return out
+	}
+	return v
+}
+
+// needed tells that the base configuration of a variant has this attribute and cannot do without.
+func needed(root obj, path string) bool {
+	return slices.Contains([]string{"spec.go_template", inSpec + "sync_policy.sync_options", inSpec + "sources.1.ref", "rollout.min_healthy_time"}, path)
+}
+
+// outermost is the longest beginning of a path that the base configuration does not have; "" when
+// it has all of it.
+func outermost(root obj, path string) string {
+	parts := strings.Split(path, ".")
+	for i := range parts {
+		at := strings.Join(parts[:i+1], ".")
+		if !has(root, parts[:i+1]) {
+			return at
+		}
+	}
+	return ""
+}
+
+func has(v any, parts []string) bool {
+	if len(parts) == 0 {
+		return true
+	}
+	switch v := v.(type) {
+	case obj:
+		e, ok := v[parts[0]]
+		return ok && has(e, parts[1:])
+	case list:
+		return has(v[int(parts[0][0]-'0')], parts[1:])
+	}
+	return false
+}
+
+// dig is the object at a path; it must be there.
+func dig(root obj, path string) obj {
+	for _, part := range strings.Split(path, ".") {
+		root = root[part].(obj)
+	}
+	return root
+}
+
+// put sets the attribute at a path and makes the objects above it, unless one of them is null.
+func put(root obj, path string, value any) {
+	parts := strings.Split(path, ".")
+	var at any = root
+	for _, part := range parts[:len(parts)-1] {
+		switch v := at.(type) {
+		case obj:
+			if v[part] == nil {
+				v[part] = obj{}
+			}
+			at = v[part]
+		case list:
+			at = v[int(part[0]-'0')]
+		case raw:
+			return
+		}
+	}
+	if o, ok := at.(obj); ok {
+		o[parts[len(parts)-1]] = value
+	}
+}
+
+func TestTheTableOfOptionalAttributesIsComplete(t *testing.T) {
+	tried := map[string]bool{}
+	for _, g := range groups {
+		for _, o := range g.optionals {
+			tried[strings.NewReplacer(".0.", ".", ".1.", ".").Replace(o.path)] = true
+			// What stands in a list of objects is tried with the list.
+			if entries, ok := o.set.(list); ok {
+				for _, e := range entries {
+					if m, ok := e.(obj); ok {
+						for k := range m {
+							tried[o.path+"."+k] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	// Without these nothing can be deployed; all tests set them.
+	for _, always := range []string{
+		"manifest", "spec.template.spec.source.path", "spec.template.spec.destination.server", "spec.template.spec.destination.namespace",
+		"spec.template.spec.source.repo_url", "spec.strategy.rolling_sync.steps.match_expressions",
+	} {
+		tried[always] = true
+	}
+	for _, path := range optionalPaths() {
+		// The attributes of one source are those of each of several; those are tried above.
+		path = strings.Replace(path, ".sources.", ".source.", 1)
+		if !tried[path] && !strings.Contains(path, "kustomize.patches.target.") {
+			t.Errorf("the optional attribute %s is not in the table", path)
+		}
+	}
+}
+
+// optionalPaths are all optional attributes that hold no further attributes, sorted.
+func optionalPaths() []string {
+	var resp resource.SchemaResponse
+	provider.NewApplicationSetResource().Schema(context.Background(), resource.SchemaRequest{}, &resp)
+	found := map[string]bool{}
+	var walk func(at string, attributes map[string]schema.Attribute)
+	walk = func(at string, attributes map[string]schema.Attribute) {
+		for name, a := range attributes {
+			path := strings.TrimPrefix(at+"."+name, ".")
+			switch a := a.(type) {
+			case schema.SingleNestedAttribute:
+				walk(path, a.Attributes)
+			case schema.ListNestedAttribute:
+				walk(path, a.NestedObject.Attributes)
+			default:
+				if a.IsOptional() {
+					found[path] = true
+				}
+			}
+		}
+	}
+	walk("", resp.Schema.Attributes)
+	return slices.Sorted(maps.Keys(found))
+}
