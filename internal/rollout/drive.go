@@ -244,9 +244,10 @@ func (e *engine) resolve(a *app, now time.Time) {
 		return
 	}
 	if l.Sync.OfSpec && len(l.Sync.Revisions) == len(a.want.Sources) && e.pin(a, now) {
+		waiters := e.stopLeading(a)
 		e.becomes(a, entering, now, "its revision is resolved")
 		e.look(a, now)
-		for _, other := range e.stopLeading(a) {
+		for _, other := range waiters {
 			if other.state == entering {
 				e.look(other, now)
 			}

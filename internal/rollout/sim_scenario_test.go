@@ -1,0 +1,286 @@
+package rollout
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var simStart = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
+
+// scenario is a world with a plan for it.
+type scenario struct {
+	w      *world
+	plan   Plan
+	opt    Options
+	config func(*session)
+	// limit is the latest time at which a run must have ended.
+	limit time.Time
+}
+
+// traits are what a scenario may contain.
+type traits struct {
+	trouble  bool // what passes by itself: lost operations, blips, retries, silence
+	moving   bool // HEAD moves
+	foreign  bool // somebody else's harmless doing
+	removals bool
+	manual   bool
+	restarts bool
+}
+
+func drawScenario(t *rapid.T, tr traits) *scenario {
+	seed := rapid.Uint64().Draw(t, "seed")
+	w := &world{
+		now: simStart, rng: rand.New(rand.NewPCG(seed, 7)), apps: map[string]*simApp{},
+		branches: map[Source][]commit{}, requests: map[string]int{},
+	}
+	sc := &scenario{w: w}
+	w.check = &checker{w: w, srcs: map[string]string{}, disturbed: map[string]bool{}, ops: map[string]int{}, lag: 700 * time.Millisecond}
+	sc.opt = Options{
+		AppTimeout: 5 * time.Minute, DegradedGrace: 30 * time.Second, ErrorGrace: 10 * time.Second, DeleteTimeout: 2 * time.Minute,
+		MinHealthy: rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 5 * time.Second}).Draw(t, "min healthy"),
+		Deadline:   simStart.Add(time.Hour),
+	}
+	sc.limit = sc.opt.Deadline.Add(terminateTimeout + 5*time.Second)
+	sources := []Source{{RepoURL: "a", TargetRevision: "main"}, {RepoURL: "b", TargetRevision: "main"}, {RepoURL: "c", TargetRevision: sha(7)}}
+	sc.drawSteps(t, tr)
+	count := rapid.IntRange(1, 7).Draw(t, "apps")
+	for i := range count {
+		sc.drawApp(t, tr, fmt.Sprintf("app-%d", i), sources)
+	}
+	for i, s := range sources[:2] {
+		w.branches[s] = []commit{{sha: sha(100 + i), touches: w.some(100)}}
+		if w.chance(50) {
+			w.branches[s] = append(w.branches[s], commit{sha: sha(200 + i), touches: w.some(60)})
+		}
+	}
+	if tr.removals {
+		sc.drawRemovals(t)
+	}
+	for _, name := range w.names {
+		sc.place(t, w.apps[name])
+	}
+	sc.pin(t)
+	sc.config = func(s *session) {
+		s.chaos = 10
+		s.ambiguous = 3
+	}
+	if tr.moving {
+		sc.move(t)
+	}
+	if tr.foreign {
+		sc.disturb(t)
+	}
+	if tr.manual {
+		w.after(time.Second, sc.person)
+	}
+	return sc
+}
+
+func (sc *scenario) drawSteps(t *rapid.T, tr traits) {
+	n := rapid.IntRange(1, 4).Draw(t, "steps")
+	sc.plan.NoStepLabel = NoStepLabel
+	sc.plan.DisableAutomated = true
+	for i := range n {
+		limit := rapid.SampledFrom([]int{-1, 1, 2}).Draw(t, "limit")
+		if tr.manual && rapid.IntRange(0, 2).Draw(t, "manual") == 0 {
+			limit = -2
+		}
+		sc.plan.Steps = append(sc.plan.Steps, Step{Label: fmt.Sprintf("step %02d: x", i+1), Limit: limit})
+	}
+}
+
+func (sc *scenario) drawApp(t *rapid.T, tr traits, name string, sources []Source) {
+	a := &simApp{name: name}
+	d := Desired{Name: name, Mode: ModeSync, Hash: "target"}
+	d.Step = rapid.IntRange(-1, len(sc.plan.Steps)-1).Draw(t, "step")
+	switch {
+	case d.Step == NoStep:
+		d.Mode = ModeWrite
+	case sc.plan.Steps[d.Step].Limit == -2:
+		d.Mode = ModeManual
+	}
+	d.Sources = []Source{sources[rapid.IntRange(0, 2).Draw(t, "source")]}
+	if rapid.IntRange(0, 3).Draw(t, "several") == 0 {
+		d.Sources = sources[:2]
+	}
+	a.sources = d.Sources
+	a.nature = sc.drawNature(t, tr)
+	sc.plan.Apps = append(sc.plan.Apps, d)
+	sc.w.add(a)
+}
+
+func (sc *scenario) drawNature(t *rapid.T, tr traits) nature {
+	n := nature{
+		opTime:   time.Duration(rapid.SampledFrom([]int{30, 200, 3000}).Draw(t, "op ms")) * time.Millisecond,
+		progress: time.Duration(rapid.SampledFrom([]int{0, 50, 1000, 8000}).Draw(t, "progress ms")) * time.Millisecond,
+		limit:    5, retryAfter: 2 * time.Second,
+	}
+	n.naive = sc.opt.MinHealthy > 0 && rapid.Bool().Draw(t, "naive")
+	if !tr.trouble {
+		return n
+	}
+	switch rapid.IntRange(0, 8).Draw(t, "trouble") {
+	case 0:
+		n.fails = 1
+	case 1:
+		n.lose = rapid.IntRange(1, maxSubmits-1).Draw(t, "lost")
+	case 2:
+		n.blip, n.blipAfter = 5*time.Second, time.Duration(rapid.IntRange(0, 10).Draw(t, "blip after"))*time.Second
+	case 3:
+		n.windowBlip = true
+	case 4:
+		n.silent = simStart.Add(20 * time.Second)
+	case 5:
+		n.hooksOnly = true
+	}
+	return n
+}
+
+// place puts an Application into the state in which the run finds it.
+func (sc *scenario) place(t *rapid.T, a *simApp) {
+	w := sc.w
+	a.src = rapid.SampledFrom([]string{"new", "same"}).Draw(t, "src")
+	w.check.srcs[a.name] = a.src
+	w.undeploy(a)
+	head := w.head(a.sources)
+	switch rapid.IntRange(0, 5).Draw(t, "found") {
+	case 0, 1:
+		return
+	case 2:
+		w.rest(a, "old", "same", head)
+	case 3:
+		w.rest(a, "old+auto", "same", head)
+		a.auto = true
+	case 4:
+		for i, s := range a.sources {
+			if b := w.branches[s]; len(b) > 0 {
+				head[i] = b[0].sha
+			}
+		}
+		w.rest(a, "old", "same", head)
+	case 5:
+		w.rest(a, "target", w.check.srcs[a.name], head)
+		for i := range sc.plan.Apps {
+			if d := &sc.plan.Apps[i]; d.Name == a.name && d.Step != NoStep {
+				a.step = sc.plan.Steps[d.Step].Label
+			}
+		}
+	}
+}
+
+// rest makes an Application that was synced long ago.
+func (w *world) rest(a *simApp, hash, src string, revisions []string) {
+	w.rank++
+	a.exists, a.uid, a.version, a.hash, a.src = true, fmt.Sprintf("uid-%d", w.rank), w.rank, hash, src
+	a.truth = deployed{w.content(a, src, revisions), Healthy}
+	a.cache = a.truth
+	a.spans = []healthSpan{{w.now.Add(-time.Hour), Healthy}}
+	a.compared, a.ofSrc, a.health, a.status = w.head(a.sources), src, Healthy, Synced
+	if a.truth.content != w.content(a, src, a.compared) {
+		a.status = OutOfSync
+	}
+	a.lastID = 3
+	a.history = []simEntry{{3, revisions, src, hash, w.now.Add(-time.Hour)}}
+	a.state = &simOp{token: "old", phase: Succeeded, ended: true, revisions: revisions, src: src, started: "07:00:00"}
+	a.attempted = src + "|" + join(a.compared)
+	a.opEnded = w.now.Add(-time.Hour)
+}
+
+// pin tells the plan more or less of the revisions.
+func (sc *scenario) pin(t *rapid.T) {
+	known := rapid.SampledFrom([]string{"revisions", "pins", "nothing"}).Draw(t, "known")
+	sc.plan.Pins = Pins{}
+	for i := range sc.plan.Apps {
+		d := &sc.plan.Apps[i]
+		head := sc.w.head(d.Sources)
+		switch {
+		case known == "revisions" && d.Mode == ModeSync:
+			d.Revisions = head
+		case known != "nothing":
+			for j, s := range d.Sources {
+				if !Immutable(s) {
+					sc.plan.Pins[s] = head[j]
+				}
+			}
+		}
+	}
+	for i := range sc.plan.Steps {
+		if sc.plan.Steps[i].Limit == -2 {
+			sc.plan.Steps[i].Limit = -1
+		}
+	}
+}
+
+func (sc *scenario) drawRemovals(t *rapid.T) {
+	for g := range rapid.IntRange(1, 3).Draw(t, "groups") {
+		var names []string
+		for i := range rapid.IntRange(0, 3).Draw(t, "of group") {
+			a := &simApp{name: fmt.Sprintf("gone-%d-%d", g, i), sources: []Source{{RepoURL: "c", TargetRevision: sha(7)}}}
+			a.nature = nature{opTime: time.Second, limit: 5}
+			names = append(names, a.name)
+			sc.w.add(a)
+		}
+		sc.plan.Removals = append(sc.plan.Removals, names)
+	}
+}
+
+// some is a random part of the Applications.
+func (w *world) some(percent int) map[string]bool {
+	out := map[string]bool{}
+	for _, name := range w.names {
+		out[name] = w.chance(percent)
+	}
+	return out
+}
+
+// commit moves HEAD of a mutable Source.
+func (w *world) commit(s Source, broken bool) {
+	b := w.branches[s]
+	w.branches[s] = append(b, commit{sha: sha(1000 + w.seq), touches: w.some(60), broken: broken})
+	for _, name := range w.names { // Argo CD looks now and then, or is told by a webhook
+		a := w.apps[name]
+		w.after(w.between(0, 5*time.Second), func() { w.compare(a, true) })
+	}
+}
+
+// drive runs the session of the moment until it is over, or until so many events have happened.
+func (sc *scenario) drive(t rapid.TB, events int) bool {
+	w := sc.w
+	for n := 0; n < events; n++ {
+		e := w.session.engine
+		if e.over {
+			return true
+		}
+		wake, ok := e.nextWake()
+		if !ok && len(w.queue) == 0 {
+			t.Fatalf("the run waits for nothing at all\n%s", sc.story())
+		}
+		if !ok {
+			wake = w.queue[0].at
+		}
+		if ok && (len(w.queue) == 0 || wake.Before(w.queue[0].at)) {
+			w.now = wake
+			e.tick(w.now)
+			w.acted(w.session)
+		} else {
+			w.step(w.queue[0].at)
+		}
+		if w.now.After(sc.limit) {
+			t.Fatalf("the run has not ended in time\n%s", sc.story())
+		}
+	}
+	return w.session.engine.over
+}
+
+// idle lets the world go on by itself.
+func (w *world) idle(d time.Duration) {
+	w.session = nil
+	until := w.now.Add(d)
+	for w.step(until) {
+		continue
+	}
+	w.now = until
+}

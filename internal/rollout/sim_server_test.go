@@ -1,0 +1,253 @@
+package rollout
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// session is one run: an engine, and what the client between it and the API server knows.
+type session struct {
+	engine *engine
+	store  map[string]*Live
+	listed bool
+	// failRequests refuses actions.
+	failRequests func(Action) error
+	// ambiguous lets some accepted writes look like conflicts, as after a repeated request.
+	ambiguous int
+	chaos     int // percentage of repeated and outdated events
+}
+
+// emit sends an event to the session of the moment: in order for each Application, in any order
+// across them.
+func (w *world) emit(a *simApp, ev Event) {
+	s := w.session
+	if s == nil {
+		return
+	}
+	at := w.now.Add(w.between(time.Millisecond, 100*time.Millisecond))
+	if at.Before(w.interrupted) {
+		at = w.interrupted
+	}
+	if at.Before(a.deliver) {
+		at = a.deliver
+	}
+	a.deliver = at
+	w.after(at.Sub(w.now), func() { w.arrive(s, a, ev) })
+}
+
+func (w *world) arrive(s *session, a *simApp, ev Event) {
+	if w.session != s {
+		return
+	}
+	if !s.listed { // the list comes first
+		w.after(time.Millisecond, func() { w.arrive(s, a, ev) })
+		return
+	}
+	if ev.Live == nil {
+		if l := s.store[a.name]; l != nil && l.UID == ev.UID {
+			delete(s.store, a.name)
+		}
+		w.observe(s, ev)
+		return
+	}
+	if ev.Live.Rank != a.version && w.now.Equal(w.interrupted) {
+		return // a watch that was interrupted tells the latest state only
+	}
+	old := s.store[a.name]
+	if old == nil || old.UID != ev.Live.UID || ev.Live.Rank >= old.Rank {
+		s.store[a.name] = ev.Live
+		w.observe(s, ev)
+		if old != nil && w.chance(s.chaos) {
+			w.observe(s, Event{Name: a.name, Live: old})
+		}
+	}
+	if w.chance(s.chaos) {
+		w.observe(s, ev)
+	}
+}
+
+func (w *world) observe(s *session, ev Event) {
+	w.check.told(ev.Name, ev.Live)
+	s.engine.observe(w.now, ev)
+	w.acted(s)
+}
+
+// start begins a run with a fresh list.
+func (w *world) start(plan Plan, opt Options, configure func(*session)) *session {
+	s := &session{store: map[string]*Live{}}
+	if configure != nil {
+		configure(s)
+	}
+	opt.NewID = func() string {
+		w.seq++
+		return fmt.Sprintf("id-%d", w.seq)
+	}
+	w.session = s
+	s.engine = newEngine(plan, opt, w.now)
+	w.check.newRun(s, plan, opt)
+	var events []Event
+	for _, name := range w.names {
+		if a := w.apps[name]; a.exists {
+			events = append(events, Event{Name: name, Live: a.live()})
+		}
+	}
+	w.after(w.between(time.Millisecond, 50*time.Millisecond), func() {
+		if w.session != s {
+			return
+		}
+		for _, ev := range events {
+			s.store[ev.Name] = ev.Live
+			w.observe(s, ev)
+		}
+		s.listed = true
+		w.observe(s, Event{Listed: true})
+	})
+	w.acted(s)
+	return s
+}
+
+// acted sends what the engine wants done, and looks at what it has concluded.
+func (w *world) acted(s *session) {
+	for _, action := range s.engine.takeActions() {
+		w.requests[string(action.Verb)]++
+		w.check.sent(action)
+		known := s.store[action.App]
+		w.after(w.between(time.Millisecond, 60*time.Millisecond), func() {
+			result := w.do(s, action, known)
+			w.after(w.between(time.Millisecond, 80*time.Millisecond), func() { w.answer(s, result) })
+		})
+	}
+	w.check.look()
+}
+
+func (w *world) answer(s *session, r Result) {
+	if w.session != s || s.engine.over {
+		return
+	}
+	if r.Live != nil {
+		if old := s.store[r.Action.App]; old == nil || old.Rank < r.Live.Rank {
+			s.store[r.Action.App] = r.Live
+		}
+		w.check.told(r.Action.App, r.Live)
+	}
+	if r.NotFound {
+		w.check.told(r.Action.App, nil)
+	}
+	s.engine.result(w.now, r)
+	w.acted(s)
+}
+
+var errForbidden = errors.New("applications.argoproj.io is forbidden")
+
+// do is the client and the API server: every request is guarded by the version known.
+func (w *world) do(s *session, action Action, known *Live) Result {
+	r := Result{Action: action}
+	a := w.apps[action.App]
+	if s.failRequests != nil {
+		if r.Err = s.failRequests(action); r.Err != nil {
+			return r
+		}
+	}
+	if action.Verb == Write && action.Version == "" {
+		if a.exists {
+			r.Conflict = true
+			return r
+		}
+		w.create(a)
+		w.write(a, action)
+		return w.accepted(s, r, a)
+	}
+	switch {
+	case known == nil || !a.exists || action.Verb == Delete && action.UID != a.uid:
+		r.NotFound = true
+		return r
+	case action.Version != "" && action.Version != known.Version:
+		r.Conflict, r.Live = true, known
+		return r
+	case action.Verb != Delete && known.Rank != a.version:
+		r.Conflict = true
+		return r
+	}
+	switch action.Verb {
+	case DisableAutomated:
+		if a.auto {
+			a.auto, a.hash = false, strings.TrimSuffix(a.hash, "+auto")
+		}
+	case Write:
+		if a.pending != nil {
+			r.Conflict = true
+			return r
+		}
+		w.write(a, action)
+	case Mark:
+		a.step = action.StepLabel
+	case Refresh:
+		a.refresh = action.RefreshID
+	case PrepareDelete:
+		a.refresh = action.RefreshID
+		if a.auto {
+			a.auto, a.hash = false, strings.TrimSuffix(a.hash, "+auto")
+		}
+	case Terminate:
+		w.terminate(a, action.Token)
+	case Delete:
+		if a.terminating {
+			return r
+		}
+		a.terminating = true
+		w.touch(a)
+		return r
+	}
+	w.touch(a)
+	r.Live = a.live()
+	return w.accepted(s, r, a)
+}
+
+// accepted lets an answer get lost now and then: the client asks again and meets a conflict.
+func (w *world) accepted(s *session, r Result, a *simApp) Result {
+	if r.Action.Verb == Write {
+		w.writes++
+		w.check.wrote(a, r.Action)
+	}
+	if w.chance(s.ambiguous) {
+		return Result{Action: r.Action, Conflict: true}
+	}
+	r.Live = a.live()
+	return r
+}
+
+// write replaces the spec, and starts the operation in the same request.
+func (w *world) write(a *simApp, action Action) {
+	want := w.check.want(action.App)
+	a.hash, a.src = want.Hash, w.check.srcs[action.App]
+	a.sources, a.auto = want.Sources, strings.HasSuffix(want.Hash, "+auto")
+	a.step, a.manualAfter = action.StepLabel, action.ManualAfter
+	if action.Sync != nil {
+		a.state = nil
+		a.pending = &simOp{
+			token: action.Sync.Token, target: action.Sync.Target, revisions: slices.Clone(action.Sync.Revisions), src: a.src,
+		}
+	}
+	if action.Version == "" {
+		w.touch(a)
+	}
+}
+
+// terminate is what the client does: a running operation is told to end, one that has not begun
+// is withdrawn, any other than the one meant is left alone.
+func (w *world) terminate(a *simApp, token string) {
+	if token == "" {
+		token = "?"
+	}
+	switch {
+	case a.state != nil && !a.state.ended:
+		if a.state.token == token && a.state.phase == Running {
+			a.state.phase = Terminating
+		}
+	case a.pending != nil && a.pending.token == token:
+		a.pending = nil
+	}
+}
