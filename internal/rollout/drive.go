@@ -116,11 +116,24 @@ func (e *engine) decide(a *app, now time.Time) {
 		e.verify(a, now)
 	case w.Mode == ModeManual && l != nil && l.Hash == w.Hash:
 		e.awaitPerson(a, now)
+	case w.Mode == ModeSync && e.deployed(a) && !e.certain(a, now):
+		a.reason = "deployed already, but out of sync when it was last compared; comparing anew"
 	case w.Mode == ModeManual:
 		e.write(a, nil, now)
 	default:
 		e.submit(a, now)
 	}
+}
+
+// certain tells that the last comparison is later than the last operation, and asks for one that
+// is: right after a sync the one before still stands, and would have everything synced twice.
+func (e *engine) certain(a *app, now time.Time) bool {
+	if a.freshSince(a.moved.Add(freshDelay)) {
+		return true
+	}
+	a.ended = a.moved
+	e.askLater(a, freshDelay, now)
+	return false
 }
 
 // adoptable is the token of an active operation that deploys exactly our target, from a run
@@ -164,7 +177,7 @@ func (e *engine) write(a *app, sync *SyncRequest, now time.Time) {
 	}
 	a.fresh, a.refresh = time.Time{}, ""
 	e.say(now, a, PhasePending, "writing "+e.doing(a))
-	e.do(a, action)
+	e.do(a, action, now)
 }
 
 // submit writes spec and operation together.
@@ -240,7 +253,7 @@ func (e *engine) resolve(a *app, now time.Time) {
 	}
 	l := a.live
 	if !a.ended.IsZero() && a.fresh.IsZero() {
-		e.ask(a)
+		e.ask(a, now)
 		return
 	}
 	if l.Sync.OfSpec && len(l.Sync.Revisions) == len(a.want.Sources) && e.pin(a, now) {
@@ -267,7 +280,7 @@ func (e *engine) resolve(a *app, now time.Time) {
 		a.fresh = now
 		e.wakeAt(a, now.Add(quietDelay))
 	} else if now.Sub(a.fresh) >= quietDelay {
-		e.ask(a)
+		e.ask(a, now)
 	} else {
 		e.wakeAt(a, a.fresh.Add(quietDelay))
 	}
@@ -335,7 +348,7 @@ func (e *engine) mark(a *app, now time.Time) {
 		if a.deadline.IsZero() {
 			a.deadline = now.Add(e.opt.AppTimeout)
 		}
-		e.do(a, Action{Verb: Mark, Version: l.Version, StepLabel: a.label})
+		e.do(a, Action{Verb: Mark, Version: l.Version, StepLabel: a.label}, now)
 	}
 }
 

@@ -57,7 +57,8 @@ type app struct {
 	state  state
 	reason string    // what is waited for, in words
 	busy   bool      // an action has not been answered yet
-	sentOn string    // the version known when it was sent
+	sent   time.Time // when it was sent,
+	sentOn string    // and the version known then
 	stuck  string    // the version on which a request met a conflict,
 	retry  time.Time // and until when a newer one is waited for
 	wake   time.Time
@@ -75,10 +76,11 @@ type app struct {
 	telling     bool // the status right after that was another one than the target's: a matching one is new
 
 	ended    time.Time // when our operation was seen to have ended
-	fresh    time.Time // when the last refresh was answered
+	fresh    time.Time // when the last refresh was answered,
+	freshOf  time.Time // and asked for
 	refresh  string    // the refresh that is not answered yet
-	asked    time.Time
-	askedAt  uint64 // rank after asking
+	asked    time.Time // when it, or our operation, was asked for
+	askedAt  uint64    // rank after asking
 	healthy  time.Time
 	troubled time.Time // since when the trouble below stands
 	trouble  Kind
@@ -313,7 +315,7 @@ func (e *engine) accepted(a *app, r Result, now time.Time) {
 			e.finish(a, now, "at its target already")
 		}
 	case Refresh, PrepareDelete:
-		a.refresh, a.asked = r.Action.RefreshID, now
+		a.refresh, a.asked = r.Action.RefreshID, a.sent
 		if r.Live != nil {
 			a.askedAt = r.Live.Rank
 		}
@@ -329,22 +331,25 @@ func (e *engine) accepted(a *app, r Result, now time.Time) {
 // answered notices that a refresh has been answered.
 func (a *app) answered(now time.Time) {
 	if a.refresh != "" && !a.busy && a.live != nil && a.live.RefreshID == "" && a.live.Rank > a.askedAt {
-		a.refresh, a.fresh = "", now
+		a.refresh, a.fresh, a.freshOf = "", now, a.asked
 	}
 }
 
+// freshSince tells that a refresh asked for after t has been answered.
+func (a *app) freshSince(t time.Time) bool { return !a.fresh.IsZero() && !a.freshOf.Before(t) }
+
 // do sends an action; until it is answered nothing else is decided about the Application.
-func (e *engine) do(a *app, action Action) {
+func (e *engine) do(a *app, action Action, now time.Time) {
 	action.App = a.name
-	a.busy, a.sentOn = true, a.version()
+	a.busy, a.sent, a.sentOn = true, now, a.version()
 	e.outstanding++
 	e.actions = append(e.actions, action)
 }
 
 // ask asks for a refresh, unless one is on its way.
-func (e *engine) ask(a *app) {
+func (e *engine) ask(a *app, now time.Time) {
 	if a.refresh == "" && !a.busy {
-		e.do(a, Action{Verb: Refresh, RefreshID: e.opt.NewID()})
+		e.do(a, Action{Verb: Refresh, RefreshID: e.opt.NewID()}, now)
 	}
 }
 

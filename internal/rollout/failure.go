@@ -84,7 +84,7 @@ func (e *engine) terminate(a *app, token string, now time.Time) {
 		e.wakeAt(a, again)
 		return
 	}
-	e.do(a, Action{Verb: Terminate, Token: token, Version: a.live.Version})
+	e.do(a, Action{Verb: Terminate, Token: token, Version: a.live.Version}, now)
 }
 
 func (e *engine) giveUpEnded(a *app, now time.Time) {

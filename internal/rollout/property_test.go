@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -42,5 +43,84 @@ func TestEveryRunWithoutARealFailureSucceedsInOrder(t *testing.T) {
 		sc.w.start(sc.plan, sc.opt, sc.config)
 		sc.drive(t, endless)
 		sc.succeed(t)
+	})
+}
+
+func TestAnInterruptedRolloutReachesTheSameEndWhenRunAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tr := traits{
+			trouble: rapid.Bool().Draw(t, "with trouble"), removals: rapid.Bool().Draw(t, "with removals"),
+			manual: rapid.Bool().Draw(t, "with manual steps"), moving: rapid.Bool().Draw(t, "moving"),
+		}
+		sc := drawScenario(t, tr)
+		sc.w.start(sc.plan, sc.opt, sc.config)
+		for range rapid.IntRange(1, 4).Draw(t, "interruptions") {
+			if sc.drive(t, rapid.IntRange(1, 150).Draw(t, "events")) {
+				break
+			}
+			sc.interrupt(t)
+			sc.judge(t)
+			sc.opt.Deadline = sc.w.now.Add(time.Hour)
+			sc.limit = sc.opt.Deadline.Add(terminateTimeout + 5*time.Second)
+			sc.w.start(sc.plan, sc.opt, sc.config)
+		}
+		sc.drive(t, endless)
+		sc.succeed(t)
+		for _, d := range sc.plan.Apps {
+			if a := sc.w.apps[d.Name]; a.hash != "target" || a.auto || a.step == "" {
+				t.Fatalf("%s ended as %s %v %q\n%s", a.name, a.hash, a.auto, a.step, sc.story())
+			}
+		}
+		for target, n := range sc.w.check.ops {
+			if n > 1 {
+				t.Fatalf("%s was synced %d times\n%s", target, n, sc.story())
+			}
+		}
+	})
+}
+
+// interrupt stops the run of the moment: it is killed, or cancelled and given time.
+func (sc *scenario) interrupt(t *rapid.T) {
+	s := sc.w.session
+	if rapid.Bool().Draw(t, "cancelled") {
+		s.engine.cancel(StopCancelled, nil)
+		if !s.engine.over || s.engine.outcome().OK() {
+			t.Fatalf("a cancelled run goes on, or counts as a success")
+		}
+	}
+	if rapid.Bool().Draw(t, "pause") {
+		sc.w.idle(sc.w.between(0, 20*time.Second))
+	}
+}
+
+func TestAPlanThatIsDoneNeedsNoRequestAtAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		moving := rapid.Bool().Draw(t, "moving")
+		sc := drawScenario(t, traits{removals: true, manual: !moving, moving: moving})
+		sc.w.start(sc.plan, sc.opt, sc.config)
+		sc.drive(t, endless)
+		o := sc.succeed(t)
+		sc.w.idle(time.Minute)
+		sc.plan.Pins = o.Pins
+		for i := range sc.plan.Apps {
+			d := &sc.plan.Apps[i]
+			if d.Mode == ModeSync {
+				d.Revisions = o.Revisions[d.Name]
+			}
+			d.Proven = true
+		}
+		sc.opt.Deadline = sc.w.now.Add(time.Hour)
+		sc.limit = sc.opt.Deadline
+		clear(sc.w.requests)
+		began := sc.w.now
+		sc.w.start(sc.plan, sc.opt, sc.config)
+		sc.drive(t, endless)
+		sc.succeed(t)
+		if len(sc.w.requests) > 0 {
+			t.Fatalf("requests: %v\n%s", sc.w.requests, sc.story())
+		}
+		if took := sc.w.now.Sub(began); took > time.Second {
+			t.Fatalf("it took %s\n%s", took, sc.story())
+		}
 	})
 }

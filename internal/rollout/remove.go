@@ -64,13 +64,13 @@ func (e *engine) remove(a *app, now time.Time) {
 	case now.Before(a.moved.Add(deleteSettle)):
 		a.reason = "letting the last operation settle"
 		e.wakeAt(a, a.moved.Add(deleteSettle))
-	case a.fresh.IsZero() || a.asked.Before(a.moved.Add(deleteSettle)):
-		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()})
+	case !a.freshSince(a.moved.Add(deleteSettle)):
+		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
 	case now.Before(a.deleteAsked.Add(deleteAgain)):
 		e.wakeAt(a, a.deleteAsked.Add(deleteAgain))
 	default:
 		a.reason = "asked for its deletion"
-		e.do(a, Action{Verb: Delete, UID: l.UID, Version: l.Version})
+		e.do(a, Action{Verb: Delete, UID: l.UID, Version: l.Version}, now)
 	}
 }
 

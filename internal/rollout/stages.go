@@ -85,7 +85,7 @@ func (e *engine) disable(a *app, now time.Time) {
 		e.begin(a, entering)
 		e.failWith(a, Failure{Kind: KindTimeout, Doing: string(DisableAutomated), Said: "the Application changed again and again"}, now)
 	case !e.halted():
-		e.do(a, Action{Verb: DisableAutomated, Version: a.live.Version})
+		e.do(a, Action{Verb: DisableAutomated, Version: a.live.Version}, now)
 	}
 }
 
@@ -163,9 +163,18 @@ func (a *app) keepsDeployed() bool {
 		l.Deployed.ID > l.ManualAfter && (l.Health.Type == Healthy || a.want.Proven)
 }
 
-// atTarget tells, from live facts alone, that the target is deployed already: the spec is ours,
-// and the newest full sync deployed the target revisions from it.
-func (e *engine) atTarget(a *app) bool {
+// atTarget tells, from live facts alone, that the target is deployed already and nothing has been
+// seen to differ from it.
+func (e *engine) atTarget(a *app) bool { return e.deployed(a) && !e.differs(a) }
+
+// differs tells that the last comparison, at the target, found something to sync.
+func (e *engine) differs(a *app) bool {
+	return a.live.Sync.Status == OutOfSync && a.live.Sync.at(e.revisions(a))
+}
+
+// deployed tells that the newest full sync deployed the target: the spec is ours, and it was
+// synced at the target revisions.
+func (e *engine) deployed(a *app) bool {
 	l, revisions := a.live, e.revisions(a)
 	switch {
 	case l == nil || revisions == nil || l.Hash != a.want.Hash || l.Operation.Active():
@@ -177,8 +186,6 @@ func (e *engine) atTarget(a *app) bool {
 	case l.Deployed.ID == 0 && !a.want.Proven && (a.want.Mode == ModeManual || l.Operation.Phase != Succeeded):
 		// Synced without any sync: only hooks, or nothing at all. In a manual step a partial sync
 		// or a dry run would look the same.
-		return false
-	case l.Sync.Status == OutOfSync && l.Sync.at(revisions):
 		return false
 	}
 	return slices.Equal(l.deployedRevisions(), revisions)

@@ -139,7 +139,7 @@ func (e *engine) awaitAutomated(a *app, now time.Time) {
 	}
 	l, o := a.live, a.live.Operation
 	if a.fresh.IsZero() {
-		e.ask(a)
+		e.ask(a, now)
 		return
 	}
 	if (o.Phase == Failed || o.Phase == Error) && !o.Active() && o.Started != a.before {
@@ -188,7 +188,7 @@ func (e *engine) verify(a *app, now time.Time) {
 		return
 	}
 	here := l.Sync.at(revisions) && l.Sync.OfSpec
-	fresh := a.fresh.After(a.ended)
+	fresh := a.freshSince(a.ended.Add(freshDelay))
 	switch {
 	case here && l.Sync.Status == Synced:
 		if !fresh && a.wrote && (!a.telling || e.opt.MinHealthy == 0) {
@@ -221,7 +221,7 @@ func (e *engine) askLater(a *app, after time.Duration, now time.Time) {
 		e.wakeAt(a, at)
 		return
 	}
-	e.ask(a)
+	e.ask(a, now)
 }
 
 // stay lets an Application that is healthy be done once it has been so long enough.
@@ -276,7 +276,7 @@ func (e *engine) confirm(a *app, f Failure, now time.Time) {
 		e.failWith(a, f, now)
 		return
 	}
-	e.ask(a)
+	e.ask(a, now)
 }
 
 // errorKind is the worst error condition.
