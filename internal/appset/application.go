@@ -207,16 +207,20 @@ func SourcesOf(spec map[string]any) []Source {
 func sourceOf(v any) Source {
 	tree, ok := v.(map[string]any)
 	s := Source{Unknown: !ok}
-	for key, field := range map[string]*string{
-		"repoURL": &s.RepoURL, "chart": &s.Chart, "path": &s.Path, "ref": &s.Ref, "targetRevision": &s.TargetRevision,
-	} {
-		if IsUnknown(tree[key]) {
-			s.Unknown = true
-		}
-		*field, _ = tree[key].(string)
+	read := func(key string) (text string, known bool) {
+		text, _ = tree[key].(string)
+		known = ok && !IsUnknown(tree[key])
+		s.Unknown = s.Unknown || !known
+		return text, known
 	}
-	isGit := s.Chart == "" && !strings.HasPrefix(s.RepoURL, "oci://")
-	if s.TargetRevision == "" && isGit && !s.Unknown {
+	var repoKnown, chartKnown, revisionKnown bool
+	s.RepoURL, repoKnown = read("repoURL")
+	s.Chart, chartKnown = read("chart")
+	s.TargetRevision, revisionKnown = read("targetRevision")
+	s.Path, _ = read("path")
+	s.Ref, _ = read("ref")
+	isGit := repoKnown && chartKnown && s.Chart == "" && !strings.HasPrefix(s.RepoURL, "oci://")
+	if isGit && revisionKnown && s.TargetRevision == "" {
 		s.TargetRevision = "HEAD"
 	}
 	return s

@@ -53,6 +53,16 @@ s: 'Ünï_Code Name'
 	}
 }
 
+func TestNumbersOfAnElementPrintTheSameHoweverTheyAreHeld(t *testing.T) {
+	for _, n := range []any{int64(1000000), float64(1000000), 1000000} {
+		spec := put(baseSpec(t), "generators.0.list.elements", []any{map[string]any{"name": "a", "env": "dev", "url": "u", "deep": []any{n}}})
+		_, apps := render(t, put(spec, "template.spec.source.helm.values", "{{index .deep 0}} {{index .deep 0 | int}}"))
+		if got := get(apps[0].Object, "spec.source.helm.values"); got != "1e+06 1000000" {
+			t.Errorf("%T: %v", n, got)
+		}
+	}
+}
+
 func TestMissingKeysFollowTheOption(t *testing.T) {
 	for _, c := range []struct{ option, want, err string }{
 		{"missingkey=default", "<no value>", ""},

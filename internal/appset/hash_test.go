@@ -108,11 +108,46 @@ func TestHashIgnoresWhatIsNotDeployedAndSeesWhatIs(t *testing.T) {
 			source(s)["kustomize"] = map[string]any{"commonLabels": map[string]any{"a": ""}}
 		},
 	}
+	seen := map[string]string{base: "nothing"}
 	for name, change := range different {
-		if got := hash(object(change)); got == base {
-			t.Errorf("%s did not change the hash", name)
+		got := hash(object(change))
+		if other, twice := seen[got]; twice {
+			t.Errorf("%s has the hash of %s", name, other)
+		}
+		seen[got] = name
+	}
+	for name, pair := range map[string][2]func(s map[string]any){
+		"a plugin parameter with and without a map": {
+			func(s map[string]any) { pluginParameter(s, map[string]any{"name": "x", "map": map[string]any{}}) },
+			func(s map[string]any) { pluginParameter(s, map[string]any{"name": "x"}) },
+		},
+		"a retry with and without a factor of 0": {
+			func(s map[string]any) { retry(s, map[string]any{"backoff": map[string]any{"factor": int64(0)}}) },
+			func(s map[string]any) { retry(s, map[string]any{"backoff": map[string]any{}}) },
+		},
+		"a patch with and without a target": {
+			func(s map[string]any) { patch(s, map[string]any{"path": "x", "target": map[string]any{}}) },
+			func(s map[string]any) { patch(s, map[string]any{"path": "x"}) },
+		},
+	} {
+		one := object(func(_, _, s map[string]any) { pair[0](s) })
+		two := object(func(_, _, s map[string]any) { pair[1](s) })
+		if hash(one) == hash(two) {
+			t.Errorf("%s have one hash", name)
 		}
 	}
+}
+
+func pluginParameter(spec, parameter map[string]any) {
+	spec["source"].(map[string]any)["plugin"] = map[string]any{"parameters": []any{parameter}}
+}
+
+func patch(spec, patch map[string]any) {
+	spec["source"].(map[string]any)["kustomize"] = map[string]any{"patches": []any{patch}}
+}
+
+func retry(spec, retry map[string]any) {
+	spec["syncPolicy"].(map[string]any)["retry"] = retry
 }
 
 func automated(spec map[string]any) map[string]any {

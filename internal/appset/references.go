@@ -8,10 +8,14 @@ import (
 )
 
 // references is what a Go template can read, never less than it does read.
+//
+// A chain stands for everything below it. So what with, range, template and tpl
+// make their dot is counted where it is computed, and the dot inside needs no
+// counting.
 type references struct {
-	// fields are the chains .a.b.c and $.a.b.c.
+	// fields are the chains .a.b.c and $.a.b.c that start at the parameters.
 	fields [][]string
-	// everything: the template can read any parameter.
+	// everything: the template uses the parameters as a whole.
 	everything bool
 	// functions are all names of functions in the text.
 	functions []string
@@ -24,93 +28,89 @@ type references struct {
 // mutatingFuncs of Sprig change a map that they are given; tpl may call them.
 var mutatingFuncs = []string{"set", "unset", "merge", "mergeOverwrite", "mustMerge", "mustMergeOverwrite", "tpl"}
 
+// scope says whether the dot and $ are the parameters at some place of a template.
+type scope struct{ dot, dollar bool }
+
 func referencesOf(t *template.Template) references {
 	var r references
 	trees := t.Templates()
 	slices.SortFunc(trees, func(a, b *template.Template) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, tree := range trees {
-		if tree.Tree != nil {
-			r.walk(tree.Root)
+		if tree.Tree == nil {
+			continue
 		}
-	}
-	// A template that defines others may hand them any data.
-	if len(trees) > 1 {
-		r.everything = true
+		main := tree.Name() == t.Name() // the others get what a template action hands them
+		r.walk(tree.Root, scope{dot: main, dollar: main})
 	}
 	return r
 }
 
-func (r *references) walk(node parse.Node) {
+func (r *references) walk(node parse.Node, in scope) {
 	switch n := node.(type) {
 	case *parse.ListNode:
 		if n != nil {
 			for _, child := range n.Nodes {
-				r.walk(child)
+				r.walk(child, in)
 			}
 		}
 	case *parse.ActionNode:
-		r.walk(n.Pipe)
+		r.walk(n.Pipe, in)
 	case *parse.PipeNode:
-		r.walkPipe(n)
+		r.walkPipe(n, in)
 	case *parse.IfNode:
-		r.walkBranch(&n.BranchNode)
+		r.walkBranch(&n.BranchNode, in, in)
 	case *parse.WithNode:
-		r.everything = true // the dot is another one inside
-		r.walkBranch(&n.BranchNode)
+		r.walkBranch(&n.BranchNode, in, scope{dollar: in.dollar})
 	case *parse.RangeNode:
-		r.everything = true
-		r.walkBranch(&n.BranchNode)
+		r.walkBranch(&n.BranchNode, in, scope{dollar: in.dollar})
 	case *parse.TemplateNode:
-		r.everything = true
-		r.walk(n.Pipe)
+		r.walk(n.Pipe, in)
 	case *parse.FieldNode:
-		r.fields = append(r.fields, n.Ident)
+		if in.dot {
+			r.fields = append(r.fields, n.Ident)
+		}
 	case *parse.VariableNode:
-		r.walkVariable(n)
+		r.walkVariable(n, in)
 	case *parse.ChainNode:
-		r.walk(n.Node)
+		r.walk(n.Node, in)
 	case *parse.DotNode:
-		r.everything = true
+		r.everything = r.everything || in.dot
 	case *parse.IdentifierNode:
-		r.function(n.Ident)
+		r.functions = append(r.functions, n.Ident)
+		r.mutates = r.mutates || slices.Contains(mutatingFuncs, n.Ident)
 	case *parse.StringNode:
 		r.quotesBraces = r.quotesBraces || isTemplated(n.Text)
 	}
 }
 
-func (r *references) walkPipe(n *parse.PipeNode) {
+func (r *references) walkPipe(n *parse.PipeNode, in scope) {
 	if n == nil {
 		return
 	}
 	for _, command := range n.Cmds {
 		for _, arg := range command.Args {
-			r.walk(arg)
+			r.walk(arg, in)
 		}
 	}
 }
 
-func (r *references) walkBranch(n *parse.BranchNode) {
-	r.walk(n.Pipe)
-	r.walk(n.List)
-	r.walk(n.ElseList)
+// walkBranch: only the first list has the dot of the branch.
+func (r *references) walkBranch(n *parse.BranchNode, in, inside scope) {
+	r.walk(n.Pipe, in)
+	r.walk(n.List, inside)
+	r.walk(n.ElseList, in)
 }
 
 // walkVariable: $ is the root; any other variable holds what a pipeline gave
 // it, and that pipeline is walked where it stands.
-func (r *references) walkVariable(n *parse.VariableNode) {
+func (r *references) walkVariable(n *parse.VariableNode, in scope) {
 	switch {
-	case n.Ident[0] != "$":
+	case n.Ident[0] != "$" || !in.dollar:
 	case len(n.Ident) == 1:
 		r.everything = true
 	default:
 		r.fields = append(r.fields, n.Ident[1:])
 	}
-}
-
-func (r *references) function(name string) {
-	r.functions = append(r.functions, name)
-	r.mutates = r.mutates || slices.Contains(mutatingFuncs, name)
-	r.everything = r.everything || name == "tpl"
 }
 
 // anyUnknown reports whether anything that the template can read is Unknown:

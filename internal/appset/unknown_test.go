@@ -10,36 +10,45 @@ import (
 )
 
 func TestAnUnknownParameterMakesUnknownOnlyWhatRefersToIt(t *testing.T) {
-	const params = "{url: UNKNOWN, name: a, m: {x: UNKNOWN, k: b}, l: [UNKNOWN, c]}"
+	const params = "{url: UNKNOWN, name: a, m: {x: UNKNOWN, k: b}, l: [UNKNOWN, c], k: [1, 2]}"
 	for text, want := range map[string]any{
-		"{{.name}}":                            "a",
-		"{{.m.k}}":                             "b",
-		"{{.gone}}{{.name}}":                   "<no value>a",
-		"{{.url}}":                             Unknown,
-		"x{{.name}}{{.url}}":                   Unknown,
-		"{{$.url}}":                            Unknown,
-		"{{$.name}}":                           "a",
-		"{{.m.x}}":                             Unknown,
-		"{{.m}}":                               Unknown,
-		"{{.m.x.deeper}}":                      Unknown,
-		`{{index .l 1}}`:                       Unknown,
-		`{{index .m "k"}}`:                     Unknown,
-		`{{(index .m "k").z}}`:                 Unknown,
-		`{{if .url}}a{{end}}`:                  Unknown,
-		`{{if .name}}a{{else}}{{.url}}{{end}}`: Unknown,
-		`{{if .name}}{{.m.k}}{{end}}`:          "b",
-		`{{$x := .url}}{{$x}}`:                 Unknown,
-		`{{$x := .name}}{{$x}}`:                "a",
-		`{{.name | printf "%s%s" .url}}`:       Unknown,
-		`{{printf "%s" (upper .name)}}`:        "A",
-		`{{toJson .}}`:                         Unknown,
-		`{{get $ "name"}}`:                     Unknown,
-		`{{range .l}}{{end}}`:                  Unknown,
-		`{{with .name}}{{.}}{{end}}`:           Unknown, // more than it must: the dot is another one
-		`{{define "t"}}{{.}}{{end}}{{template "t" .}}`: Unknown,
-		`{{block "t" .name}}{{.}}{{end}}`:              Unknown,
-		`{{tpl "{{.url}}" .}}`:                         Unknown,
-		`{{"constant"}}`:                               "constant",
+		"{{.name}}":                              "a",
+		"{{.m.k}}":                               "b",
+		"{{.gone}}{{.name}}":                     "<no value>a",
+		"{{.url}}":                               Unknown,
+		"x{{.name}}{{.url}}":                     Unknown,
+		"{{$.url}}":                              Unknown,
+		"{{$.name}}":                             "a",
+		"{{.m.x}}":                               Unknown,
+		"{{.m}}":                                 Unknown,
+		"{{.m.x.deeper}}":                        Unknown,
+		`{{index .l 1}}`:                         Unknown,
+		`{{index .m "k"}}`:                       Unknown,
+		`{{(index .m "k").z}}`:                   Unknown,
+		`{{if .url}}a{{end}}`:                    Unknown,
+		`{{if .name}}a{{else}}{{.url}}{{end}}`:   Unknown,
+		`{{if .name}}{{.m.k}}{{end}}`:            "b",
+		`{{$x := .url}}{{$x}}`:                   Unknown,
+		`{{$x := .name}}{{$x}}`:                  "a",
+		`{{.name | printf "%s%s" .url}}`:         Unknown,
+		`{{printf "%s" (upper .name)}}`:          "A",
+		`{{toJson .}}`:                           Unknown,
+		`{{get $ "name"}}`:                       Unknown,
+		`{{range .l}}{{end}}`:                    Unknown,
+		`{{range .k}}<{{.}}{{$.name}}>{{end}}`:   "<1a><2a>",
+		`{{range .k}}{{$.url}}{{end}}`:           Unknown,
+		`{{range .gone}}{{else}}{{.url}}{{end}}`: Unknown,
+		`{{with .m}}{{.k}}{{end}}`:               Unknown,
+		`{{with .name}}{{$.url}}{{end}}`:         Unknown,
+		`{{with .name}}{{.}}{{end}}`:             "a",
+		`{{define "t"}}{{.}}{{$}}{{end}}{{template "t" .name}}`: "aa",
+		`{{define "t"}}{{.x}}{{end}}{{template "t" .m}}`:        Unknown,
+		`{{define "t"}}{{.}}{{end}}{{template "t" .}}`:          Unknown,
+		`{{block "t" .name}}{{.}}{{end}}`:                       "a",
+		`{{tpl "{{.url}}" .}}`:                                  Unknown,
+		`{{tpl "{{.}}" .name}}`:                                 "a",
+		`{{tpl .url "x"}}`:                                      Unknown,
+		`{{"constant"}}`:                                        "constant",
 	} {
 		got, err := renderText(t, text, params)
 		if err != nil || got != want {
@@ -142,17 +151,41 @@ func TestWithoutGoTemplateUnknownsAreFollowedByTag(t *testing.T) {
 	}
 }
 
+func TestSourcesKeepWhatIsKnownOfThem(t *testing.T) {
+	for text, want := range map[string]Source{
+		"{repoURL: r, path: UNKNOWN}":                       {RepoURL: "r", TargetRevision: "HEAD", Unknown: true},
+		"{repoURL: r, path: p, targetRevision: UNKNOWN}":    {RepoURL: "r", Path: "p", Unknown: true},
+		"{repoURL: r, chart: UNKNOWN}":                      {RepoURL: "r", Unknown: true},
+		"{repoURL: UNKNOWN, path: p}":                       {Path: "p", Unknown: true},
+		"{repoURL: UNKNOWN, path: p, targetRevision: main}": {Path: "p", TargetRevision: "main", Unknown: true},
+		"{repoURL: 'oci://r', path: p}":                     {RepoURL: "oci://r", Path: "p"},
+		"{repoURL: r, ref: v, targetRevision: ''}":          {RepoURL: "r", Ref: "v", TargetRevision: "HEAD"},
+	} {
+		if got := SourcesOf(map[string]any{"source": tree(t, text)}); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	if got := SourcesOf(map[string]any{"sources": []any{Unknown, map[string]any{"repoURL": "r"}}}); len(got) != 2 || !got[0].Unknown || got[1].Unknown {
+		t.Errorf("an unknown entry: %+v", got)
+	}
+	if got := SourcesOf(nil); got != nil {
+		t.Errorf("no source: %+v", got)
+	}
+}
+
 // A value that is known at plan must be the one that apply computes, whatever
 // the unknowns turn out to be.
 func TestMakingAParameterUnknownNeverChangesWhatStaysKnown(t *testing.T) {
 	parts := []string{
 		"{{.name}}", "{{.a}}", "{{.b.c}}", "{{.b}}", "{{$.a}}", "x", `{{if .a}}{{.name}}{{end}}`, `{{with .b}}{{.c}}{{end}}`,
 		`{{range $k, $v := .b}}{{$k}}{{$v}}{{end}}`, `{{toJson .}}`, `{{$x := .a}}{{$x}}`, `{{index .b "c"}}`, `{{tpl "{{.a}}" $}}`,
-		`{{keys .b | join "-"}}`, `{{(get .b "c") | quote}}`,
+		`{{keys .b | join "-"}}`, `{{(get .b "c") | quote}}`, `{{define "t"}}{{.c}}{{$.d}}{{end}}{{template "t" .b}}`,
+		`{{block "u" .}}{{.a}}{{end}}`, `{{range .b}}{{$.a}}{{.}}{{end}}`, `{{with .b.c}}{{.}}{{else}}{{.a}}{{end}}`,
+		`{{$_ := set .b "c" .a}}{{.b.c}}`, `{{with $x := .b}}{{$x.c}}{{$.env}}{{end}}`, `{{define "v"}}{{$.c}}{{end}}{{with .b}}{{template "v" .}}{{end}}`,
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		text := rapid.Custom(func(t *rapid.T) string {
-			return fmt.Sprint(rapid.SliceOfN(rapid.SampledFrom(parts), 1, 3).Draw(t, "parts"))
+			return fmt.Sprint(rapid.SliceOfNDistinct(rapid.SampledFrom(parts), 1, 3, rapid.ID).Draw(t, "parts"))
 		})
 		known := map[string]any{"name": "n", "env": "dev", "url": "u", "a": "A", "b": map[string]any{"c": "C", "d": "D"}}
 		spec := put(baseSpec(t), "template.spec.source.helm.valuesObject", map[string]any{
