@@ -17,6 +17,10 @@ func (e *engine) look(a *app, now time.Time) {
 		e.wakeAt(a, a.retry)
 		return
 	}
+	if e.halted() && a.inDoubt(now) {
+		e.wakeAt(a, a.unsure)
+		return
+	}
 	switch a.state {
 	case idle:
 		if e.stage == disabling {
@@ -75,6 +79,10 @@ func (e *engine) silent(a *app, now time.Time) bool {
 // it may still step back.
 func (e *engine) decide(a *app, now time.Time) {
 	l, w := a.live, a.want
+	if l != nil && a.token != "" && (l.Operation.Pending == a.token || l.Operation.Token == a.token) {
+		e.adopt(a, a.token, "the write was accepted, though its answer was lost", now)
+		return
+	}
 	if e.halted() {
 		e.rest(a, idle)
 		return
@@ -86,9 +94,6 @@ func (e *engine) decide(a *app, now time.Time) {
 			return
 		case l.SkipReconcile && w.Mode != ModeWrite:
 			e.failWith(a, Failure{Kind: KindSkipReconcile}, now)
-			return
-		case a.token != "" && (l.Operation.Pending == a.token || l.Operation.Token == a.token):
-			e.adopt(a, a.token, "the write was accepted, though its answer was lost", now)
 			return
 		case l.Operation.Active():
 			if token := e.adoptable(a); token != "" {

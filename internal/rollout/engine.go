@@ -15,6 +15,8 @@ const (
 	// deleteSettle is the least time between the end of an operation and a deletion; a shorter
 	// one leaks resources.
 	deleteSettle = 1200 * time.Millisecond
+	// unsureDelay is how long such a write may have been accepted though its answer was a conflict.
+	unsureDelay = 5 * time.Second
 	// terminateTimeout is how long the end of a terminated operation is waited for.
 	terminateTimeout = 15 * time.Second
 	// terminateAgain is when its end is asked for again, should it go on.
@@ -60,7 +62,8 @@ type app struct {
 	sent   time.Time // when it was sent,
 	sentOn string    // and the version known then
 	stuck  string    // the version on which a request met a conflict,
-	retry  time.Time // and until when a newer one is waited for
+	retry  time.Time // until when a newer one is waited for,
+	unsure time.Time // and until when the operation may have been accepted all the same
 	wake   time.Time
 
 	deadline    time.Time
@@ -73,6 +76,7 @@ type app struct {
 	history     int64 // newest history id before our operation
 	before      string
 	wrote       bool // something was deployed since the status was last known to be fresh
+	unsynced    bool // this run has written its spec, but not synced it yet
 	telling     bool // the status right after that was another one than the target's: a matching one is new
 
 	ended    time.Time // when our operation was seen to have ended
@@ -283,7 +287,10 @@ func (e *engine) conflicted(a *app, r Result, now time.Time) {
 		a.gone, a.live = a.live.UID, nil
 		return
 	}
-	a.stuck, a.retry = a.sentOn, now.Add(conflictDelay)
+	a.stuck, a.retry, a.unsure = a.sentOn, now.Add(conflictDelay), time.Time{}
+	if r.Action.Sync != nil {
+		a.unsure = now.Add(unsureDelay)
+	}
 	if a.state != removing {
 		a.reason = "the Application was changed meanwhile; deciding again"
 	}
@@ -292,6 +299,12 @@ func (e *engine) conflicted(a *app, r Result, now time.Time) {
 // held tells that a request met a conflict and nothing newer has been seen yet.
 func (a *app) held(now time.Time) bool {
 	return now.Before(a.retry) && a.version() == a.stuck
+}
+
+// inDoubt tells that a write met a conflict that may be one with itself: when an answer was lost
+// and the request repeated. The next state that is seen tells.
+func (a *app) inDoubt(now time.Time) bool {
+	return now.Before(a.unsure) && a.version() == a.stuck
 }
 
 // version is that of the state known, empty for none.
@@ -305,7 +318,7 @@ func (a *app) version() string {
 func (e *engine) accepted(a *app, r Result, now time.Time) {
 	switch r.Action.Verb {
 	case Write:
-		a.wrote = true
+		a.wrote, a.unsynced = true, true
 		if r.Live != nil {
 			a.uid = r.Live.UID
 		}

@@ -18,7 +18,7 @@ func (e *engine) failWith(a *app, f Failure, now time.Time) {
 	e.rest(a, failed)
 	e.stillRunning(a, now)
 	if len(e.failures) == 1 && e.stop == StopNone {
-		e.dropWaiting()
+		e.dropWaiting(now)
 	}
 }
 
@@ -42,18 +42,18 @@ func (a *app) ours() bool {
 
 // dropWaiting sends back to idle what has its turn but waits for something that nobody must wait
 // for any more. What is busy follows when it is answered.
-func (e *engine) dropWaiting() {
+func (e *engine) dropWaiting(now time.Time) {
 	switch {
 	case e.stage == writing:
-		e.drop(e.noStep)
+		e.drop(e.noStep, now)
 	case e.stage == stepping && e.step < len(e.steps):
-		e.drop(e.steps[e.step])
+		e.drop(e.steps[e.step], now)
 	}
 }
 
-func (e *engine) drop(apps []*app) {
+func (e *engine) drop(apps []*app, now time.Time) {
 	for _, a := range apps {
-		if !a.busy && a.inFlight() && a.waitsOnly() {
+		if !a.busy && a.inFlight() && a.waitsOnly() && !a.inDoubt(now) {
 			e.rest(a, idle)
 		}
 	}
@@ -111,7 +111,7 @@ func (e *engine) outOfTime(now time.Time) {
 }
 
 func (e *engine) expire(a *app, now time.Time) {
-	if a.inFlight() && a.state != givingUp && !a.busy {
+	if a.inFlight() && a.state != givingUp && !a.busy && !a.inDoubt(now) {
 		e.timedOut(a, now)
 	}
 }

@@ -98,7 +98,7 @@ func (e *engine) gateOpen(now time.Time) bool {
 		Doing: "starting " + e.stepLabel(), Said: culprit.healthText(),
 	})
 	e.say(now, culprit, PhaseFailed, string(KindUnhealthyEarlier))
-	e.dropWaiting()
+	e.dropWaiting(now)
 	return false
 }
 

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -25,7 +26,12 @@ func (sc *scenario) succeed(t *rapid.T) Outcome {
 	return o
 }
 
-const endless = 1 << 30
+// endless is more events than any run has; slack is how long after its deadline a run may still
+// take to end what is in flight.
+const (
+	endless = 1 << 30
+	slack   = terminateTimeout + unsureDelay + 5*time.Second
+)
 
 func TestEveryRunWithoutARealFailureSucceedsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,7 +67,7 @@ func TestAnInterruptedRolloutReachesTheSameEndWhenRunAgain(t *testing.T) {
 			sc.interrupt(t)
 			sc.judge(t)
 			sc.opt.Deadline = sc.w.now.Add(time.Hour)
-			sc.limit = sc.opt.Deadline.Add(terminateTimeout + 5*time.Second)
+			sc.limit = sc.opt.Deadline.Add(slack)
 			sc.w.start(sc.plan, sc.opt, sc.config)
 		}
 		sc.drive(t, endless)
@@ -122,5 +128,85 @@ func TestAPlanThatIsDoneNeedsNoRequestAtAll(t *testing.T) {
 		if took := sc.w.now.Sub(began); took > time.Second {
 			t.Fatalf("it took %s\n%s", took, sc.story())
 		}
+	})
+}
+
+// victim picks an Application that we sync and that is not at its target yet.
+func (sc *scenario) victim(t *rapid.T) (*simApp, *Desired) {
+	var found []*Desired
+	for i := range sc.plan.Apps {
+		d := &sc.plan.Apps[i]
+		if a := sc.w.apps[d.Name]; d.Mode == ModeSync && a.hash != "target" {
+			found = append(found, d)
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	d := rapid.SampledFrom(found).Draw(t, "victim")
+	return sc.w.apps[d.Name], d
+}
+
+func TestAFailureEndsTheRunInTimeAndIsNamed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sc := drawScenario(t, traits{removals: rapid.Bool().Draw(t, "with removals"), moving: rapid.Bool().Draw(t, "moving")})
+		a, d := sc.victim(t)
+		if a == nil {
+			return
+		}
+		f := rapid.SampledFrom(failings).Draw(t, "failing")
+		a.nature.hooksOnly, sc.w.check.srcs[a.name] = false, "changed"
+		f.apply(&a.nature)
+		a.nature.shrugs = rapid.IntRange(0, 2).Draw(t, "shrugs")
+		if f.name == "the controller is down" {
+			sc.w.check.disturbed[a.name] = true // nobody ends its operation
+		}
+		sc.w.start(sc.plan, sc.opt, sc.config)
+		sc.drive(t, endless)
+		o := sc.w.session.engine.outcome()
+		sc.w.check.over(o)
+		sc.judge(t)
+		if len(o.Failures) == 0 || o.Failures[0].App != a.name || o.Failures[0].Step != sc.plan.Steps[d.Step].Label {
+			t.Fatalf("%s, but the failures are %v\n%s", f.name, o.Failures, sc.story())
+		}
+		if !slices.Contains(f.kinds, o.Failures[0].Kind) {
+			t.Fatalf("%s, but the failure is %v\n%s", f.name, o.Failures[0], sc.story())
+		}
+		for _, other := range sc.plan.Apps {
+			if (other.Step > d.Step || other.Step == NoStep) && !sc.w.check.writes[other.Name].IsZero() {
+				t.Fatalf("%s of a later step was written\n%s", other.Name, sc.story())
+			}
+		}
+	})
+}
+
+func TestWhateverOthersDoTheRunEndsAndKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sc := drawScenario(t, traits{
+			trouble: true, removals: rapid.Bool().Draw(t, "with removals"), moving: rapid.Bool().Draw(t, "moving"),
+			foreign: rapid.Bool().Draw(t, "foreign"), manual: rapid.Bool().Draw(t, "with manual steps"),
+		})
+		for range rapid.IntRange(1, 3).Draw(t, "sabotages") {
+			a := sc.w.apps[rapid.SampledFrom(sc.w.names).Draw(t, "whom")]
+			what := rapid.IntRange(0, 7).Draw(t, "what")
+			sc.w.after(sc.w.between(0, 20*time.Second), func() { sc.sabotage(a, what) })
+		}
+		config, refusals := sc.config, rapid.IntRange(0, 40).Draw(t, "refusals per thousand")
+		sc.config = func(s *session) {
+			config(s)
+			s.failRequests = func(action Action) error {
+				if action.Verb != Terminate && sc.w.rng.IntN(1000) < refusals {
+					return errForbidden
+				}
+				return nil
+			}
+		}
+		sc.opt.AppTimeout = 2 * time.Minute
+		sc.opt.Deadline = simStart.Add(time.Duration(rapid.SampledFrom([]int{3, 30, 600}).Draw(t, "deadline")) * time.Second)
+		sc.limit = sc.opt.Deadline.Add(slack)
+		sc.w.start(sc.plan, sc.opt, sc.config)
+		sc.drive(t, endless)
+		sc.w.check.over(sc.w.session.engine.outcome())
+		sc.judge(t)
 	})
 }

@@ -128,3 +128,66 @@ func brief(l *Live) string {
 	}
 	return text
 }
+
+// failing is one way in which an Application fails, and the kinds that may be reported.
+type failing struct {
+	name  string
+	apply func(n *nature)
+	kinds []Kind
+}
+
+// failings end every rollout that has to bring such an Application to its target.
+var failings = []failing{
+	{"every attempt fails", func(n *nature) { n.fails, n.retryAfter = 1000, 10*time.Second }, []Kind{KindSyncFailed}},
+	{"the only attempt fails", func(n *nature) { n.fails, n.limit = 1000, 0 }, []Kind{KindSyncFailed}},
+	{"it becomes Degraded", func(n *nature) { n.ends = Degraded }, []Kind{KindDegraded}},
+	{"it stays Suspended", func(n *nature) { n.ends = Suspended }, []Kind{KindTimeout}},
+	{"it stays Progressing", func(n *nature) { n.ends = Progressing }, []Kind{KindTimeout}},
+	{"it stays OutOfSync", func(n *nature) { n.outOfSync = true }, []Kind{KindOutOfSync}},
+	{"its spec is not valid", func(n *nature) { n.invalid = true }, []Kind{KindSyncFailed, KindInvalid}},
+	{"its operation never ends", func(n *nature) { n.stuck = true }, []Kind{KindTimeout}},
+	{"a sync window is closed", func(n *nature) { n.window = simStart.Add(1000 * time.Hour) }, []Kind{KindSyncWindow}},
+	{"the controller is down", func(n *nature) { n.silent = simStart.Add(1000 * time.Hour) }, []Kind{KindSilent}},
+	{"its operations vanish", func(n *nature) { n.lose = 1000 }, []Kind{KindLost}},
+}
+
+// sabotage is what somebody else does to an Application at any time.
+func (sc *scenario) sabotage(a *simApp, what int) {
+	w := sc.w
+	w.check.disturbed[a.name] = true
+	if !a.exists {
+		return
+	}
+	switch what {
+	case 0:
+		w.remove(a)
+	case 1:
+		w.remove(a)
+		w.undeploy(a)
+		w.create(a)
+		a.hash, a.src = "foreign", "foreign"
+		w.touch(a)
+	case 2:
+		a.terminating = true
+		w.touch(a)
+	case 3:
+		if a.state != nil && a.state.phase == Running {
+			a.state.phase = Terminating
+			w.touch(a)
+		}
+	case 4:
+		a.skip = true
+		w.touch(a)
+	case 5:
+		a.hash = "foreign"
+		w.touch(a)
+	case 6:
+		revisions := make([]string, len(a.sources))
+		for i := range revisions {
+			revisions[i] = sha(999)
+		}
+		w.sync(a, revisions, false)
+	case 7:
+		w.sync(a, w.head(a.sources), true)
+	}
+}

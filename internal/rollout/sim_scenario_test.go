@@ -43,7 +43,7 @@ func drawScenario(t *rapid.T, tr traits) *scenario {
 		MinHealthy: rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 5 * time.Second}).Draw(t, "min healthy"),
 		Deadline:   simStart.Add(time.Hour),
 	}
-	sc.limit = sc.opt.Deadline.Add(terminateTimeout + 5*time.Second)
+	sc.limit = sc.opt.Deadline.Add(slack)
 	sources := []Source{{RepoURL: "a", TargetRevision: "main"}, {RepoURL: "b", TargetRevision: "main"}, {RepoURL: "c", TargetRevision: sha(7)}}
 	sc.drawSteps(t, tr)
 	count := rapid.IntRange(1, 7).Draw(t, "apps")

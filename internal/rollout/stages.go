@@ -179,6 +179,8 @@ func (e *engine) deployed(a *app) bool {
 	switch {
 	case l == nil || revisions == nil || l.Hash != a.want.Hash || l.Operation.Active():
 		return false
+	case a.unsynced && a.want.Mode == ModeSync && l.Deployed.ID <= a.history:
+		return false
 	case !a.want.Proven && (l.Operation.Phase == Failed || l.Operation.Phase == Error):
 		return false
 	case l.Deployed.ID != 0 && (!l.Deployed.OfSpec || l.Deployed.ID <= l.ManualAfter):

@@ -85,6 +85,7 @@ func (e *engine) landed(a *app, now time.Time) {
 		e.failWith(a, Failure{Kind: KindSuperseded, Said: "synced " + strings.Join(o.Revisions, ", ")}, now)
 		return
 	}
+	a.unsynced = false
 	a.ended, a.fresh, a.refresh = now, time.Time{}, ""
 	e.becomes(a, verifying, now, "synced; waiting until it is healthy")
 	e.verify(a, now)
@@ -240,11 +241,12 @@ func (e *engine) stay(a *app, now time.Time) {
 }
 
 // unsynced handles an Application that is out of sync, or cannot be compared, at its own target.
+// An error about a newer commit is not its error.
 func (e *engine) unsynced(a *app, now time.Time) {
 	a.healthy = time.Time{}
 	l := a.live
 	kind, said := l.errorKind()
-	if kind == "" {
+	if kind == "" || !l.Sync.at(e.revisions(a)) {
 		kind, said = KindOutOfSync, strings.Join(append(slices.Clone(l.Operation.Incomplete), l.Unfinished...), "; ")
 	}
 	if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
