@@ -72,8 +72,6 @@ func (l *lab) commit(value string, hookSeconds int) string {
 	if hookSeconds > 0 {
 		l.must(l.repo.Write("app/hook.yaml", "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: slow\n  annotations: {argocd.argoproj.io/hook: PreSync}\n"+
 			"spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: none}]}}}\n"))
-	} else {
-		l.must(l.repo.Remove("app/hook.yaml"))
 	}
 	sha, err := l.repo.Commit(value)
 	l.must(err)

@@ -19,7 +19,7 @@ func sameSources(spec, stored map[string]any) bool {
 	if hasSeveralSources(spec) {
 		return same(spec, stored, "sources")
 	}
-	return same(map[string]any{"source": singleSource(spec)}, stored, "source", "sources")
+	return same(map[string]any{"source": singleSource(spec)}, stored, "source")
 }
 
 // same compares fields of two specs in their normal form: Argo CD writes what it stores through

@@ -132,15 +132,10 @@ func normalizeRepo(repo string) string {
 	return strings.TrimPrefix(parsed.String(), "ssh://")
 }
 
+var userInfo = regexp.MustCompile(`://[^/]*@`)
+
 // withoutCredentials is a repository URL as it may stand in a message.
-func withoutCredentials(repo string) string {
-	parsed, err := url.Parse(repo)
-	if err != nil || parsed.User == nil {
-		return repo
-	}
-	parsed.User = nil
-	return parsed.String()
-}
+func withoutCredentials(repo string) string { return userInfo.ReplaceAllString(repo, "://") }
 
 // projectName is the project of an Application; empty means default, as in Argo CD.
 func projectName(spec map[string]any) string {

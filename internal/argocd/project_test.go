@@ -121,10 +121,12 @@ func TestClusterSecretGivesNothingButNameServerAndProject(t *testing.T) {
 }
 
 func TestRepositoryCredentialsDoNotReachMessages(t *testing.T) {
-	spec := map[string]any{"source": map[string]any{"repoURL": "https://user:hunter2@git.example.com/a"}}
-	reasons := strings.Join(project{name: "shop"}.check(spec, "argocd", "argocd"), "\n")
-	if strings.Contains(reasons, "hunter2") || !strings.Contains(reasons, "https://git.example.com/a is not permitted") {
-		t.Errorf("the message is %q", reasons)
+	for _, repo := range []string{"https://user:hunter2@git.example.com/a", "https://hunter2@git.example.com/a", "https://user:%zzhunter2@git.example.com/a"} {
+		spec := map[string]any{"source": map[string]any{"repoURL": repo}}
+		reasons := strings.Join(project{name: "shop"}.check(spec, "argocd", "argocd"), "\n")
+		if strings.Contains(reasons, "hunter2") || !strings.Contains(reasons, "https://git.example.com/a is not permitted") {
+			t.Errorf("the message is %q", reasons)
+		}
 	}
 }
 

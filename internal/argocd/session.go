@@ -78,6 +78,8 @@ func (s *Session) remember(obj *unstructured.Unstructured) bool {
 	if old != nil && old.GetUID() == obj.GetUID() && rank(old) > rank(obj) {
 		return false
 	}
+	// A replacement without managedFields leaves them as they are, and they take much room.
+	obj.SetManagedFields(nil)
 	s.seen[obj.GetName()] = obj
 	return true
 }
