@@ -235,3 +235,10 @@ func listFields(path string, s *shape, required bool, out map[string]string) {
 		out[path] += " required"
 	}
 }
+
+func TestASourceThatIsEmptyOnceArgoCDHasDroppedItsOptionsIsNoSource(t *testing.T) {
+	spec := map[string]any{"source": map[string]any{"repoURL": "", "kustomize": map[string]any{"forceCommonLabels": true}}}
+	if got, want := Normalize(spec), map[string]any{"project": "default"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -17,7 +17,9 @@ func Normalize(spec map[string]any) map[string]any {
 		out["project"] = "default"
 	}
 	if source, ok := out["source"].(map[string]any); ok {
-		normalizeSource(source)
+		if normalizeSource(source); len(source) == 0 {
+			delete(out, "source")
+		}
 	}
 	sources, _ := out["sources"].([]any)
 	for _, v := range sources {
