@@ -27,6 +27,9 @@ func TestHashIsTheSameForWhatArgoCDTakesForTheSame(t *testing.T) {
 		if got := HashRendered(objectOf(throughJSON(t, spec).(map[string]any))); got != want {
 			t.Fatalf("through JSON: %s, want %s", got, want)
 		}
+		if live := Normalize(throughJSON(t, spec).(map[string]any)); !reflect.DeepEqual(live, Normalize(spec)) {
+			t.Fatalf("normalised %v, through JSON %v", Normalize(spec), live)
+		}
 		if got := HashRendered(objectOf(cloneTree(spec).(map[string]any))); got != want {
 			t.Fatalf("copied: %s, want %s", got, want)
 		}

@@ -1,13 +1,18 @@
 package appset
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // Normalize returns the form of an Application spec in which two specs that
 // Argo CD takes for the same are the same: absent for null and for every empty
 // value that says nothing, the default project, no source options that Argo CD
 // itself drops (NormalizeApplicationSpec in util/argo, Argo CD 3.6.1). A client
 // that rewrites the object through Argo CD's Go structs makes no difference.
-// The content of helm.valuesObject is kept as it is. The argument is not changed.
+// Whole numbers are int64, as client-go reads them, so that two normalised specs
+// can be compared with reflect.DeepEqual; otherwise the content of
+// helm.valuesObject is kept as it is. The argument is not changed.
 func Normalize(spec map[string]any) map[string]any {
 	out, _ := normalize(specShape, spec).(map[string]any)
 	if out == nil {
@@ -63,9 +68,11 @@ func normalize(s *shape, v any) any {
 			return nil
 		}
 	case float64, int64, int:
-		if n, whole := wholeNumber(v); whole && n == 0 && !keep {
+		n := canonicalNumber(v)
+		if n == int64(0) && !keep {
 			return nil
 		}
+		return n
 	case []any:
 		if len(v) == 0 && !keep {
 			return nil
@@ -93,7 +100,7 @@ func normalizeList(s *shape, l []any) []any {
 		case map[string]any:
 			out[i] = normalizeMap(elem, e)
 		default:
-			out[i] = e
+			out[i] = canonicalNumbers(e)
 		}
 	}
 	return out
@@ -104,7 +111,7 @@ func normalizeMap(s *shape, m map[string]any) map[string]any {
 	for key, v := range m {
 		if s != nil && s.kind == kindMap {
 			if v != nil || s.elem.kind == kindFree {
-				out[key] = cloneTree(v)
+				out[key] = canonicalNumbers(v)
 			}
 			continue
 		}
@@ -117,4 +124,37 @@ func normalizeMap(s *shape, m map[string]any) map[string]any {
 		}
 	}
 	return out
+}
+
+// canonicalNumbers copies a tree; whole numbers are int64 in the copy.
+func canonicalNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			out[k] = canonicalNumbers(e)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = canonicalNumbers(e)
+		}
+		return out
+	case float64, int:
+		return canonicalNumber(v)
+	}
+	return v
+}
+
+// canonicalNumber goes by the text of the number in JSON, as the API server does:
+// of a large float64 that is not the same as converting it.
+func canonicalNumber(v any) any {
+	if n, ok := v.(int64); ok {
+		return n
+	}
+	if n, err := strconv.ParseInt(numberText(v), 10, 64); err == nil {
+		return n
+	}
+	return v
 }
