@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,9 +38,40 @@ func (s *Session) mark(ctx context.Context, action rollout.Action, obj *unstruct
 	return s.mergePatch(ctx, obj, metadata, nil)
 }
 
-// refresh asks Argo CD for a comparison that starts after this request.
+const (
+	// refreshPatience is how long the refresh of somebody else is waited for.
+	refreshPatience = 5 * time.Second
+	refreshInterval = 250 * time.Millisecond
+)
+
+// refresh asks Argo CD for a comparison that starts after this request. A refresh that stands
+// already may have begun before and would be taken for the answer, so it is waited for. One that
+// stays is overwritten: nobody works on it.
 func (s *Session) refresh(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
-	return s.mergePatch(ctx, obj, map[string]any{"annotations": refreshRequest(action.RefreshID)}, nil)
+	merge := map[string]any{"metadata": map[string]any{"annotations": refreshRequest(action.RefreshID)}}
+	if len(obj.GetAnnotations()) == 0 {
+		return s.patch(ctx, action.App, types.MergePatchType, merge)
+	}
+	guarded := []map[string]any{
+		{"op": "test", "path": annotationPath(refreshAnnotation), "value": nil},
+		{"op": "add", "path": annotationPath(refreshAnnotation), "value": "normal"},
+		{"op": "add", "path": annotationPath(refreshTimestampAnnotation), "value": action.RefreshID},
+	}
+	for range int(refreshPatience / refreshInterval) {
+		live, err := s.patch(ctx, action.App, types.JSONPatchType, guarded)
+		if !unprocessable(err) {
+			return live, err
+		}
+		if err := s.client.retry.sleep(ctx, refreshInterval); err != nil {
+			return nil, err
+		}
+	}
+	return s.patch(ctx, action.App, types.MergePatchType, merge)
+}
+
+// annotationPath is the JSON pointer of an annotation.
+func annotationPath(key string) string {
+	return "/metadata/annotations/" + strings.ReplaceAll(key, "/", "~1")
 }
 
 func refreshRequest(id string) map[string]any {
@@ -119,6 +152,10 @@ func (s *Session) terminateRunning(ctx context.Context, obj *unstructured.Unstru
 func (s *Session) prepareDelete(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
 	if obj.GetDeletionTimestamp() != nil {
 		return s.live(obj), nil
+	}
+	if refreshID(obj.GetAnnotations()) == foreign {
+		// It may have begun before this request, and its end would be taken for our answer.
+		return s.live(obj), errMovedOn
 	}
 	metadata := map[string]any{
 		"annotations": refreshRequest(action.RefreshID),
