@@ -17,8 +17,9 @@
 //   - host silences KUBE_CONFIG_PATH and KUBE_CONFIG_PATHS; config_path and config_paths
 //     silence both and KUBE_HOST: what names a cluster explicitly is never redirected to
 //     another one by the environment;
-//   - token and exec silence KUBE_USER and KUBE_PASSWORD; username, password and exec
-//     silence KUBE_TOKEN;
+//   - of the four kinds of credentials (token, username and password, client certificate and key,
+//     exec) an explicit one silences the variables of the others: an API server that is shown a
+//     certificate, for one, never looks at the token;
 //   - cluster_ca_certificate silences KUBE_INSECURE; insecure = true silences
 //     KUBE_CLUSTER_CA_CERT_DATA.
 //

@@ -20,8 +20,10 @@ type resolved struct {
 // variable counts as absent.
 func (s Settings) withEnvironment(lookup LookupEnv) (resolved, error) {
 	explicit := s // the caller's settings: which alternatives were chosen explicitly
-	basic := set(explicit.Username) || set(explicit.Password)
 	files := set(explicit.ConfigPath) || len(explicit.ConfigPaths) > 0
+	token, exec := set(explicit.Token), explicit.Exec != nil
+	basic := set(explicit.Username) || set(explicit.Password)
+	certificate := set(explicit.ClientCertificate) || set(explicit.ClientKey)
 
 	fill := func(field **string, name string, silenced bool) {
 		if *field != nil || silenced {
@@ -32,12 +34,12 @@ func (s Settings) withEnvironment(lookup LookupEnv) (resolved, error) {
 		}
 	}
 	fill(&s.Host, "KUBE_HOST", files)
-	fill(&s.Username, "KUBE_USER", set(explicit.Token) || explicit.Exec != nil)
-	fill(&s.Password, "KUBE_PASSWORD", set(explicit.Token) || explicit.Exec != nil)
-	fill(&s.Token, "KUBE_TOKEN", basic || explicit.Exec != nil)
+	fill(&s.Username, "KUBE_USER", token || certificate || exec)
+	fill(&s.Password, "KUBE_PASSWORD", token || certificate || exec)
+	fill(&s.Token, "KUBE_TOKEN", basic || certificate || exec)
 	fill(&s.TLSServerName, "KUBE_TLS_SERVER_NAME", false)
-	fill(&s.ClientCertificate, "KUBE_CLIENT_CERT_DATA", false)
-	fill(&s.ClientKey, "KUBE_CLIENT_KEY_DATA", false)
+	fill(&s.ClientCertificate, "KUBE_CLIENT_CERT_DATA", token || basic || exec)
+	fill(&s.ClientKey, "KUBE_CLIENT_KEY_DATA", token || basic || exec)
 	fill(&s.ClusterCACertificate, "KUBE_CLUSTER_CA_CERT_DATA", explicit.Insecure != nil && *explicit.Insecure)
 	fill(&s.ProxyURL, "KUBE_PROXY_URL", false)
 	if err := s.fillInsecure(lookup, set(explicit.ClusterCACertificate)); err != nil {

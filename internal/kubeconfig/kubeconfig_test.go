@@ -320,19 +320,28 @@ func TestACredentialReplacesThoseOfTheFile(t *testing.T) {
 
 func TestAlternativeCredentialsOfTheEnvironmentAreSilenced(t *testing.T) {
 	host := pointer("https://h")
-	everything := env("KUBE_TOKEN", "env-token", "KUBE_USER", "env-user", "KUBE_PASSWORD", "env-password")
+	mine, mineKey := pair(t)
+	others, othersKey := pair(t)
+	everything := env("KUBE_TOKEN", "env-token", "KUBE_USER", "env-user", "KUBE_PASSWORD", "env-password",
+		"KUBE_CLIENT_CERT_DATA", others, "KUBE_CLIENT_KEY_DATA", othersKey)
+	type credentials struct {
+		token, username, certificate string
+		exec                         bool
+	}
 	for name, c := range map[string]struct {
-		settings        Settings
-		token, username string
+		settings Settings
+		want     credentials
 	}{
-		"by a token":    {Settings{Host: host, Token: pointer("mine")}, "mine", ""},
-		"by a username": {Settings{Host: host, Username: pointer("mine")}, "", "mine"},
-		"by exec":       {Settings{Host: host, Exec: &Exec{APIVersion: "client.authentication.k8s.io/v1", Command: "c"}}, "", ""},
+		"by a token":       {Settings{Host: host, Token: pointer("mine")}, credentials{token: "mine"}},
+		"by a username":    {Settings{Host: host, Username: pointer("mine")}, credentials{username: "mine"}},
+		"by a certificate": {Settings{Host: host, ClientCertificate: &mine, ClientKey: &mineKey}, credentials{certificate: mine}},
+		"by exec":          {Settings{Host: host, Exec: &Exec{APIVersion: "client.authentication.k8s.io/v1", Command: "c"}}, credentials{exec: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := mustLoad(t, c.settings, everything)
-			if cfg.BearerToken != c.token || cfg.Username != c.username {
-				t.Errorf("token %q, username %q; want %q, %q", cfg.BearerToken, cfg.Username, c.token, c.username)
+			got := credentials{cfg.BearerToken, cfg.Username, string(cfg.CertData), cfg.ExecProvider != nil}
+			if got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
 	}
