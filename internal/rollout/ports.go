@@ -55,7 +55,8 @@ const (
 	// PrepareDelete makes sure, in one guarded request, that the deletion finalizer asked for
 	// is there (or is not), that automated sync is off, and asks for a refresh with RefreshID.
 	PrepareDelete Verb = "prepare deletion"
-	// Delete deletes the Application of exactly Action.UID.
+	// Delete deletes the Application of exactly Action.UID, as long as it is at Action.Version: an
+	// operation that began meanwhile would be overlooked.
 	Delete Verb = "delete"
 )
 

@@ -37,7 +37,7 @@ func TestEveryRunWithoutARealFailureSucceedsInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := traits{
 			trouble: rapid.Bool().Draw(t, "with trouble"), removals: rapid.Bool().Draw(t, "with removals"),
-			manual: rapid.Bool().Draw(t, "with manual steps"),
+			manual: rapid.Bool().Draw(t, "with manual steps"), atOnce: rapid.IntRange(0, 4).Draw(t, "at once") == 0,
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "outside") {
 		case 1:
@@ -57,6 +57,7 @@ func TestAnInterruptedRolloutReachesTheSameEndWhenRunAgain(t *testing.T) {
 		tr := traits{
 			trouble: rapid.Bool().Draw(t, "with trouble"), removals: rapid.Bool().Draw(t, "with removals"),
 			manual: rapid.Bool().Draw(t, "with manual steps"), moving: rapid.Bool().Draw(t, "moving"),
+			atOnce: rapid.IntRange(0, 4).Draw(t, "at once") == 0,
 		}
 		sc := drawScenario(t, tr)
 		sc.w.start(sc.plan, sc.opt, sc.config)
@@ -73,8 +74,8 @@ func TestAnInterruptedRolloutReachesTheSameEndWhenRunAgain(t *testing.T) {
 		sc.drive(t, endless)
 		sc.succeed(t)
 		for _, d := range sc.plan.Apps {
-			if a := sc.w.apps[d.Name]; a.hash != "target" || a.auto || a.step == "" {
-				t.Fatalf("%s ended as %s %v %q\n%s", a.name, a.hash, a.auto, a.step, sc.story())
+			if a := sc.w.apps[d.Name]; a.hash != d.Hash || a.step == "" {
+				t.Fatalf("%s ended as %s %q\n%s", a.name, a.hash, a.step, sc.story())
 			}
 		}
 		for target, n := range sc.w.check.ops {
@@ -102,7 +103,7 @@ func (sc *scenario) interrupt(t *rapid.T) {
 func TestAPlanThatIsDoneNeedsNoRequestAtAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		moving := rapid.Bool().Draw(t, "moving")
-		sc := drawScenario(t, traits{removals: true, manual: !moving, moving: moving})
+		sc := drawScenario(t, traits{removals: true, manual: !moving, moving: moving, atOnce: rapid.IntRange(0, 4).Draw(t, "at once") == 0})
 		sc.w.start(sc.plan, sc.opt, sc.config)
 		sc.drive(t, endless)
 		o := sc.succeed(t)

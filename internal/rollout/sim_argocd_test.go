@@ -282,6 +282,7 @@ func (w *world) end(a *simApp, op *simOp, phase, said string) {
 		a.history = append(a.history, simEntry{a.lastID, slices.Clone(op.revisions), op.src, op.target, w.now})
 	}
 	w.touch(a)
+	w.compare(a, true) // processRequestedAppOperation asks for it, controller/appcontroller.go, Argo CD 3.6.1
 }
 
 // terminated is the controller's reaction to phase Terminating.

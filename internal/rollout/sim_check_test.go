@@ -22,6 +22,7 @@ type checker struct {
 	session *session
 	wants   map[string]*Desired
 	seen    map[string]*Live // the newest state that the engine has been told
+	gone    map[string]bool
 	before  map[string]state
 	entered map[string]bool
 	writes  map[string]time.Time
@@ -45,6 +46,7 @@ func (c *checker) newRun(s *session, plan Plan, opt Options) {
 	c.wants, c.seen, c.before = map[string]*Desired{}, map[string]*Live{}, map[string]state{}
 	c.entered, c.writes, c.verbs = map[string]bool{}, map[string]time.Time{}, map[Verb]int{}
 	c.halted, c.flying, c.synced = false, map[string]bool{}, map[Source]string{}
+	c.gone = map[string]bool{}
 	c.asked, c.ours = map[string]string{}, map[string]string{}
 	for i := range plan.Apps {
 		c.wants[plan.Apps[i].Name] = &plan.Apps[i]
@@ -54,16 +56,15 @@ func (c *checker) newRun(s *session, plan Plan, opt Options) {
 func (c *checker) want(name string) *Desired { return c.wants[name] }
 
 // told keeps what the engine knows.
-func (c *checker) told(name string, l *Live) {
+func (c *checker) told(name string, l *Live, uid string) {
 	old := c.seen[name]
-	if l == nil {
-		delete(c.seen, name)
-		return
-	}
-	if a := c.w.apps[name]; !a.exists && old == nil || a.exists && l.UID != a.uid && (old == nil || old.UID != l.UID) {
-		return // late news of one that is gone
-	}
-	if old == nil || l.Rank >= old.Rank {
+	switch {
+	case l == nil:
+		c.gone[uid] = true
+		if old != nil && old.UID == uid {
+			delete(c.seen, name)
+		}
+	case !c.gone[l.UID] && (old == nil || l.Rank >= old.Rank):
 		c.seen[name] = l
 	}
 }
@@ -146,7 +147,13 @@ func (c *checker) at(a *simApp, want *Desired) string {
 	case ModeWrite:
 		return ""
 	case ModeAutomated:
-		revisions = a.compared
+		if c.before[a.name] == done {
+			return "" // automated sync goes on by itself
+		}
+		revisions = c.seen[a.name].Sync.Revisions
+		if n := len(a.history); n > 0 && c.w.broken(a, revisions) {
+			revisions = a.history[n-1].revisions
+		}
 	case ModeManual:
 		if _, written := c.writes[a.name]; !written && a.live().Deployed.ID > a.manualAfter {
 			revisions = a.live().Deployed.Revisions // a manual step may keep what a person has chosen
@@ -269,7 +276,7 @@ func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 		c.fail("%s deleted by a UID that was not seen", a.name)
 	case seen.Operation.Active():
 		c.fail("%s deleted while an operation is active", a.name)
-	case c.asked[a.name] == "" || seen.RefreshID != "" || a.uid == action.UID && a.refresh == c.asked[a.name]:
+	case c.asked[a.name] == "" || seen.RefreshID == c.asked[a.name] || a.uid == action.UID && a.refresh == c.asked[a.name]:
 		c.fail("%s deleted without an answered refresh", a.name)
 	case known && c.w.now.Sub(a.opEnded) < time.Second:
 		c.fail("%s deleted %s after an operation", a.name, c.w.now.Sub(a.opEnded))

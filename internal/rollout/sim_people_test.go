@@ -11,7 +11,7 @@ import (
 // move lets HEAD move while the run goes on. A broken HEAD must not matter once the revisions
 // are known.
 func (sc *scenario) move(t *rapid.T) {
-	known := len(sc.plan.Pins) > 0
+	known := len(sc.plan.Pins) > 0 && sc.plan.DisableAutomated
 	for range rapid.IntRange(1, 3).Draw(t, "commits") {
 		s := Source{RepoURL: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "repository"), TargetRevision: "main"}
 		broken := known && rapid.Bool().Draw(t, "broken")
@@ -67,7 +67,7 @@ func (sc *scenario) person() {
 	for _, d := range sc.plan.Apps {
 		a := w.apps[d.Name]
 		x := w.session.engine.apps[d.Name]
-		if x.state != awaiting || a.running() || !a.exists {
+		if d.Mode != ModeManual || x.state != awaiting || a.running() || !a.exists {
 			continue
 		}
 		revisions := w.session.engine.revisions(x)
@@ -99,7 +99,7 @@ func (sc *scenario) story() string {
 	for _, p := range sc.w.check.problems {
 		fmt.Fprintln(&b, "!", p)
 	}
-	e := sc.w.session.engine
+	e := sc.w.check.session.engine
 	for _, n := range e.log {
 		fmt.Fprintln(&b, n.At.Format("15:04:05.000"), n.String()[9:])
 	}

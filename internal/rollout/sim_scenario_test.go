@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
@@ -27,7 +28,7 @@ type traits struct {
 	foreign  bool // somebody else's harmless doing
 	removals bool
 	manual   bool
-	restarts bool
+	atOnce   bool // AllAtOnce, with and without automated sync
 }
 
 func drawScenario(t *rapid.T, tr traits) *scenario {
@@ -80,9 +81,13 @@ func drawScenario(t *rapid.T, tr traits) *scenario {
 }
 
 func (sc *scenario) drawSteps(t *rapid.T, tr traits) {
-	n := rapid.IntRange(1, 4).Draw(t, "steps")
 	sc.plan.NoStepLabel = NoStepLabel
+	if tr.atOnce {
+		sc.plan.Steps = []Step{{Label: AllAtOnceLabel, Limit: -1}}
+		return
+	}
 	sc.plan.DisableAutomated = true
+	n := rapid.IntRange(1, 4).Draw(t, "steps")
 	for i := range n {
 		limit := rapid.SampledFrom([]int{-1, 1, 2}).Draw(t, "limit")
 		if tr.manual && rapid.IntRange(0, 2).Draw(t, "manual") == 0 {
@@ -97,6 +102,11 @@ func (sc *scenario) drawApp(t *rapid.T, tr traits, name string, sources []Source
 	d := Desired{Name: name, Mode: ModeSync, Hash: "target"}
 	d.Step = rapid.IntRange(-1, len(sc.plan.Steps)-1).Draw(t, "step")
 	switch {
+	case tr.atOnce:
+		d.Step = 0
+		if rapid.Bool().Draw(t, "automated") {
+			d.Mode, d.Hash = ModeAutomated, "target+auto"
+		}
 	case d.Step == NoStep:
 		d.Mode = ModeWrite
 	case sc.plan.Steps[d.Step].Limit == -2:
@@ -162,7 +172,14 @@ func (sc *scenario) place(t *rapid.T, a *simApp) {
 		}
 		w.rest(a, "old", "same", head)
 	case 5:
-		w.rest(a, "target", w.check.srcs[a.name], head)
+		hash := "target"
+		for _, d := range sc.plan.Apps {
+			if d.Name == a.name {
+				hash = d.Hash
+			}
+		}
+		w.rest(a, hash, w.check.srcs[a.name], head)
+		a.auto = strings.HasSuffix(hash, "+auto")
 		for i := range sc.plan.Apps {
 			if d := &sc.plan.Apps[i]; d.Name == a.name && d.Step != NoStep {
 				a.step = sc.plan.Steps[d.Step].Label
@@ -185,7 +202,6 @@ func (w *world) rest(a *simApp, hash, src string, revisions []string) {
 	a.lastID = 3
 	a.history = []simEntry{{3, revisions, src, hash, w.now.Add(-time.Hour)}}
 	a.state = &simOp{token: "old", phase: Succeeded, ended: true, revisions: revisions, src: src, started: "07:00:00"}
-	a.attempted = src + "|" + join(a.compared)
 	a.opEnded = w.now.Add(-time.Hour)
 }
 
@@ -219,9 +235,18 @@ func (sc *scenario) drawRemovals(t *rapid.T) {
 		var names []string
 		for i := range rapid.IntRange(0, 3).Draw(t, "of group") {
 			a := &simApp{name: fmt.Sprintf("gone-%d-%d", g, i), sources: []Source{{RepoURL: "c", TargetRevision: sha(7)}}}
-			a.nature = nature{opTime: time.Second, limit: 5}
+			a.nature = nature{opTime: time.Second, limit: 5, stuck: rapid.Bool().Draw(t, "stuck")}
+			a.nature.shrugs = rapid.IntRange(0, 1).Draw(t, "shrugs")
 			names = append(names, a.name)
 			sc.w.add(a)
+			if op := rapid.SampledFrom([]string{"", "?", "earlier"}).Draw(t, "operation"); op != "" {
+				sc.w.after(sc.w.between(0, 15*time.Second), func() {
+					if a.exists && !a.terminating && !a.running() {
+						a.pending = &simOp{token: op, revisions: a.compared, src: "new"}
+						sc.w.touch(a)
+					}
+				})
+			}
 		}
 		sc.plan.Removals = append(sc.plan.Removals, names)
 	}

@@ -70,7 +70,7 @@ func (w *world) arrive(s *session, a *simApp, ev Event) {
 }
 
 func (w *world) observe(s *session, ev Event) {
-	w.check.told(ev.Name, ev.Live)
+	w.check.told(ev.Name, ev.Live, ev.UID)
 	s.engine.observe(w.now, ev)
 	w.acted(s)
 }
@@ -131,10 +131,10 @@ func (w *world) answer(s *session, r Result) {
 		if old := s.store[r.Action.App]; old == nil || old.Rank < r.Live.Rank {
 			s.store[r.Action.App] = r.Live
 		}
-		w.check.told(r.Action.App, r.Live)
+		w.check.told(r.Action.App, r.Live, "")
 	}
-	if r.NotFound {
-		w.check.told(r.Action.App, nil)
+	if l := w.check.seen[r.Action.App]; r.NotFound && l != nil && (l.Version == r.Action.Version || l.UID == r.Action.UID) {
+		w.check.told(r.Action.App, nil, l.UID)
 	}
 	s.engine.result(w.now, r)
 	w.acted(s)
@@ -167,7 +167,7 @@ func (w *world) do(s *session, action Action, known *Live) Result {
 	case action.Version != "" && action.Version != known.Version:
 		r.Conflict, r.Live = true, known
 		return r
-	case action.Verb != Delete && known.Rank != a.version:
+	case known.Rank != a.version:
 		r.Conflict = true
 		return r
 	}
