@@ -10,6 +10,9 @@ import (
 func (e *engine) pump(now time.Time) {
 	for !e.over && e.advance(now) {
 	}
+	if e.halted() && e.flight == 0 && e.outstanding == 0 {
+		e.over = true
+	}
 }
 
 // advance does what can be done in the current stage; true means that the stage has changed.
@@ -17,11 +20,7 @@ func (e *engine) advance(now time.Time) bool {
 	if e.stop == StopNone && !e.opt.Deadline.IsZero() && !now.Before(e.opt.Deadline) {
 		e.outOfTime(now)
 	}
-	if e.halted() {
-		e.over = e.flight == 0 && e.outstanding == 0
-		return false
-	}
-	if !e.listed {
+	if e.halted() || !e.listed {
 		return false
 	}
 	switch e.stage {

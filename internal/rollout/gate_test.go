@@ -1,0 +1,116 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+)
+
+func TestUnhealthyEarlierSteps(t *testing.T) {
+	proven := planOf("a", "b")
+	proven.Apps[0].Proven = true
+	for name, run := range map[string]func(t *testing.T){
+		"a proven Application that is Degraded now holds back what comes after it, and fails it": func(t *testing.T) {
+			d := newDesk(t, proven, deskOptions())
+			d.see("a", there, func(l *Live) { l.Health = Condition{Degraded, "Pod x crashes"} })
+			d.listed()
+			d.pass(30*time.Second - 1)
+			d.quiet()
+			d.unfailed()
+			d.pass(1)
+			d.failed("a", KindUnhealthyEarlier, "Pod x crashes")
+			d.over(false)
+		},
+		"it may recover": func(t *testing.T) {
+			d := newDesk(t, proven, deskOptions())
+			d.see("a", there, health(Degraded))
+			d.listed()
+			d.pass(29 * time.Second)
+			d.see("a", health(Healthy))
+			d.asked("b", Write)
+		},
+		"every trouble has its own grace": func(t *testing.T) {
+			p := planOf("a", "b c")
+			p.Apps[0].Proven, p.Steps[1].Limit = true, 1
+			d := newDesk(t, p, deskOptions())
+			d.see("a", there, health(Degraded))
+			d.listed()
+			d.pass(29 * time.Second)
+			d.see("a", health(Healthy))
+			d.land("b")
+			d.pass(3 * time.Second)
+			d.see("a", health(Degraded))
+			d.pass(29 * time.Second)
+			d.unfailed()
+			d.quiet()
+			d.pass(time.Second)
+			d.failed("a", KindUnhealthyEarlier, "")
+		},
+		"Progressing is waited for much longer, and turning Degraded begins a new grace": func(t *testing.T) {
+			d := newDesk(t, proven, deskOptions())
+			d.see("a", there, health(Progressing))
+			d.listed()
+			d.pass(9 * time.Minute)
+			d.unfailed()
+			d.see("a", health(Degraded))
+			d.pass(29 * time.Second)
+			d.unfailed()
+			d.pass(time.Second)
+			d.failed("a", KindUnhealthyEarlier, "")
+		},
+		"Progressing for ever fails as well": func(t *testing.T) {
+			d := newDesk(t, proven, deskOptions())
+			d.see("a", there, health(Progressing))
+			d.listed()
+			d.pass(10 * time.Minute)
+			d.failed("a", KindUnhealthyEarlier, Progressing)
+		},
+		"the gate can be overridden": func(t *testing.T) {
+			opt := deskOptions()
+			opt.IgnoreUnhealthyEarlier = true
+			d := newDesk(t, proven, opt)
+			d.see("a", there, health(Degraded))
+			d.listed()
+			d.asked("b", Write)
+		},
+		"nobody is held back where nothing is to roll out": func(t *testing.T) {
+			d := newDesk(t, proven, deskOptions())
+			d.see("a", there, health(Degraded))
+			d.see("b", there, func(l *Live) { l.StepLabel = "step 02: x" })
+			d.listed()
+			d.over(true)
+		},
+		"a later step holds nobody back": func(t *testing.T) {
+			p := planOf("a", "b")
+			p.Apps[1].Proven = true
+			d := newDesk(t, p, deskOptions())
+			d.see("b", there, health(Degraded))
+			d.listed()
+			d.asked("a", Write)
+		},
+		"what this rollout has brought up counts too, also when it vanishes": func(t *testing.T) {
+			p := planOf("a", "b c")
+			p.Steps[1].Limit = 1
+			d := newDesk(t, p, deskOptions())
+			d.listed()
+			d.land("a")
+			d.pass(5 * time.Second)
+			d.land("b")
+			d.vanish("a")
+			d.pass(30 * time.Second)
+			d.failed("a", KindUnhealthyEarlier, "gone")
+			d.quiet()
+		},
+		"the step itself is not held back by its own": func(t *testing.T) {
+			p := planOf("a b")
+			p.Steps[0].Limit = 1
+			d := newDesk(t, p, deskOptions())
+			d.listed()
+			d.land("a")
+			d.pass(5 * time.Second)
+			d.see("a", health(Degraded))
+			d.asked("b", Write)
+		},
+	} {
+		t.Run(name, run)
+	}
+}
