@@ -1,0 +1,224 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+)
+
+func removal(groups ...[]string) Plan { return Plan{NoStepLabel: NoStepLabel, Removals: groups} }
+
+// deleted carries a deletion through once everything has settled.
+func (d *desk) deleted(name string) {
+	d.t.Helper()
+	d.accept(d.asked(name, PrepareDelete))
+	d.answered(name)
+	del := d.asked(name, Delete)
+	if del.UID != d.lives[name].UID || del.Version != d.lives[name].Version {
+		d.t.Fatalf("deleted by %+v", del)
+	}
+	d.answer(Result{Action: del})
+	d.see(name, func(l *Live) { l.Terminating = true })
+	d.vanish(name)
+}
+
+func TestDeleting(t *testing.T) {
+	for name, run := range map[string]func(t *testing.T, d *desk){
+		"settle, refresh, delete by UID, wait until it is gone": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle - 1)
+			d.quiet()
+			d.pass(1)
+			d.accept(d.asked("a", PrepareDelete))
+			d.pass(10 * time.Second)
+			d.quiet()
+			d.answered("a")
+			d.answer(Result{Action: d.asked("a", Delete)})
+			d.see("a", func(l *Live) { l.Terminating = true })
+			d.pass(time.Minute)
+			d.quiet()
+			if d.e.over {
+				t.Fatal("over before it is gone")
+			}
+			d.vanish("a")
+			if o := d.over(true); len(o.Deleted) != 1 {
+				t.Fatalf("deleted %v", o.Deleted)
+			}
+		},
+		"a running operation is terminated first, and its end has to settle": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) {
+				l.Operation = Operation{Pending: "?", Token: "?", Phase: Running, Started: "t5"}
+			})
+			end := d.asked("a", Terminate)
+			if end.Token != "" {
+				t.Fatalf("terminated as %q", end.Token)
+			}
+			d.accept(end)
+			d.pass(time.Second)
+			d.see("a", func(l *Live) { l.Operation.Pending, l.Operation.Phase = "", Failed })
+			d.pass(deleteSettle - 1)
+			d.quiet()
+			d.pass(1)
+			d.deleted("a")
+			d.over(true)
+		},
+		"an operation of an earlier run is terminated by its token": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) {
+				l.Operation = Operation{Pending: "mine", Token: "mine", Phase: Running, Started: "t5"}
+			})
+			if end := d.asked("a", Terminate); end.Token != "mine" {
+				t.Fatalf("terminated as %q", end.Token)
+			}
+		},
+		"an operation that has not begun is meant by its own token": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.Operation.Pending = "mine" })
+			if end := d.asked("a", Terminate); end.Token != "mine" {
+				t.Fatalf("terminated as %q", end.Token)
+			}
+		},
+		"a request to terminate that had no effect is repeated": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running} })
+			d.answer(Result{Action: d.asked("a", Terminate)})
+			d.quiet()
+			d.pass(terminateAgain)
+			d.asked("a", Terminate)
+		},
+		"an operation that began and ended unseen has to settle as well": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle)
+			d.accept(d.asked("a", PrepareDelete))
+			d.see("a", func(l *Live) { l.Operation.Token, l.Operation.Started = "?", "t9" })
+			d.answered("a")
+			d.pass(deleteSettle - 1)
+			d.quiet()
+			d.pass(1)
+			d.deleted("a")
+		},
+		"an accepted deletion is not repeated at once": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle)
+			d.accept(d.asked("a", PrepareDelete))
+			d.answered("a")
+			d.answer(Result{Action: d.asked("a", Delete)})
+			d.pass(deleteAgain - 1)
+			d.quiet()
+			d.pass(1)
+			d.asked("a", Delete)
+		},
+		"a deletion that meets a conflict is decided anew": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle)
+			d.accept(d.asked("a", PrepareDelete))
+			d.answered("a")
+			d.answer(Result{Action: d.asked("a", Delete), Conflict: true})
+			d.quiet()
+			d.see("a", func(l *Live) { l.Operation.Pending = "?" })
+			d.asked("a", Terminate)
+		},
+		"what somebody else has deleted is gone": func(t *testing.T, d *desk) {
+			d.vanish("a")
+			d.over(true)
+		},
+		"what is recreated under the same name is left alone": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.UID = "another" })
+			d.quiet()
+			d.over(true)
+		},
+		"what is gone when the deletion is answered is gone": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle)
+			d.accept(d.asked("a", PrepareDelete))
+			d.answered("a")
+			d.answer(Result{Action: d.asked("a", Delete), NotFound: true})
+			d.over(true)
+		},
+		"a deletion that hangs fails with the finalizers and conditions that remain": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle)
+			d.accept(d.asked("a", PrepareDelete))
+			d.answered("a")
+			d.answer(Result{Action: d.asked("a", Delete)})
+			d.see("a", failsWith("DeletionError", "cluster unreachable"), func(l *Live) {
+				l.Terminating, l.Finalizers, l.Unfinished = true, []string{"resources-finalizer.argocd.argoproj.io"}, []string{"ConfigMap x: Missing"}
+			})
+			d.pass(5 * time.Minute)
+			d.failed("a", KindDeletion, "finalizers: resources-finalizer.argocd.argoproj.io; DeletionError: cluster unreachable; resources: ConfigMap x: Missing")
+			d.over(false)
+		},
+		"reconciliation switched off fails: Argo CD would never delete it": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.SkipReconcile = true })
+			d.failed("a", KindSkipReconcile, "")
+		},
+		"a controller that does not answer the refresh is named": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle)
+			d.accept(d.asked("a", PrepareDelete))
+			d.pass(refreshTimeout)
+			d.failed("a", KindSilent, "")
+		},
+		"a refused deletion is a failure": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle)
+			d.answer(Result{Action: d.asked("a", PrepareDelete), Err: errForbidden})
+			d.failed("a", KindRequest, "forbidden")
+		},
+		"the deadline ends a deletion": func(t *testing.T, d *desk) {
+			d.e.opt.Deadline = d.now.Add(time.Minute)
+			d.pass(deleteSettle)
+			d.accept(d.asked("a", PrepareDelete))
+			d.pass(30 * time.Second)
+			d.answered("a")
+			d.asked("a", Delete)
+			d.pass(time.Minute)
+			if d.e.over {
+				t.Fatal("over while a request is under way")
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}), deskOptions())
+			d.see("a", old)
+			d.listed()
+			run(t, d)
+		})
+	}
+}
+
+func TestGroupsOfDeletions(t *testing.T) {
+	for name, run := range map[string]func(t *testing.T){
+		"a whole group at once, and the next when all of it is gone": func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a", "b"}, nil, []string{"c"}), deskOptions())
+			for _, name := range []string{"a", "b", "c"} {
+				d.see(name, old)
+			}
+			d.listed()
+			d.pass(deleteSettle)
+			d.deleted("b")
+			d.pass(time.Minute / 2)
+			d.deleted("a")
+			d.deleted("c")
+			d.over(true)
+		},
+		"what is gone already needs nothing": func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}, []string{"c"}), deskOptions())
+			d.listed()
+			d.quiet()
+			d.over(true)
+		},
+		"deletions come after everything else is done": func(t *testing.T) {
+			p := planOf("a")
+			p.Removals = [][]string{{"z"}}
+			d := newDesk(t, p, deskOptions())
+			d.see("z", old)
+			d.listed()
+			d.land("a")
+			d.quiet()
+			d.pass(5 * time.Second)
+			d.deleted("z")
+			d.over(true)
+		},
+		"a failed deletion stops the groups after it": func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}, []string{"b"}), deskOptions())
+			d.see("a", old, func(l *Live) { l.SkipReconcile = true })
+			d.see("b", old)
+			d.listed()
+			d.quiet()
+			if o := d.over(false); len(o.Open) != 2 {
+				t.Fatalf("open are %v", o.Open)
+			}
+		},
+	} {
+		t.Run(name, run)
+	}
+}
