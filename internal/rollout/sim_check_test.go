@@ -147,7 +147,7 @@ func (c *checker) at(a *simApp, want *Desired) string {
 	case ModeWrite:
 		return ""
 	case ModeAutomated:
-		if c.before[a.name] == done {
+		if c.before[a.name] == done || a.running() || c.w.now.Sub(a.opEnded) < c.lag {
 			return "" // automated sync goes on by itself
 		}
 		revisions = c.seen[a.name].Sync.Revisions
@@ -230,6 +230,7 @@ func (c *checker) concluded(a *simApp, x *app, was state) {
 		c.fail("%s counts as done, but its step is stored as %q", a.name, a.step)
 	}
 	switch {
+	case want.Mode == ModeAutomated && (a.running() || now.Sub(a.opEnded) < c.lag):
 	case want.Mode == ModeWrite || settled && want.Proven:
 	case settled:
 		if !a.lately(now.Add(-2*c.lag), now) {

@@ -95,8 +95,8 @@ func (l *Live) wrong(m Mode, proven bool) string {
 		return OutOfSync
 	case m == ModeManual && l.Deployed.ID == 0 && !proven:
 		return Missing
-	case m == ModeManual && l.Deployed.ID <= l.ManualAfter && l.ManualAfter > 0:
-		return OutOfSync
+	case m != ModeAutomated && l.Deployed.ID != 0 && l.Deployed.ID <= l.ManualAfter:
+		return OutOfSync // written by a manual step, and not synced since
 	case proven:
 		return ""
 	case l.Operation.Active():
