@@ -109,6 +109,9 @@ func (sc *scenario) story() string {
 	fmt.Fprintf(&b, "stage %d step %d flight %d left %d outstanding %d queue %d now %s\n", e.stage, e.step, e.flight, e.left, e.outstanding, len(e.queue), sc.w.now.Format("15:04:05.000"))
 	for _, name := range sc.w.names {
 		a, x := sc.w.apps[name], e.apps[name]
+		if x == nil {
+			continue
+		}
 		fmt.Fprintf(&b, "%s state %d %q busy %v want %+v\n  live %+v\n  truth %+v\n  nature %+v\n", name, x.state, x.reason, x.busy, x.want, brief(a.live()), a.truth, a.nature)
 		for _, s := range a.spans {
 			fmt.Fprintf(&b, "  %s since %s\n", s.health, s.from.Format("15:04:05.000"))

@@ -17,6 +17,8 @@ type scenario struct {
 	plan   Plan
 	opt    Options
 	config func(*session)
+	// planted changes the engine of a run that has just begun, to plant a mistake.
+	planted func()
 	// limit is the latest time at which a run must have ended.
 	limit time.Time
 }
@@ -31,14 +33,19 @@ type traits struct {
 	atOnce   bool // AllAtOnce, with and without automated sync
 }
 
-func drawScenario(t *rapid.T, tr traits) *scenario {
-	seed := rapid.Uint64().Draw(t, "seed")
+func newWorld(seed uint64) *world {
 	w := &world{
 		now: simStart, rng: rand.New(rand.NewPCG(seed, 7)), apps: map[string]*simApp{},
 		branches: map[Source][]commit{}, requests: map[string]int{},
 	}
-	sc := &scenario{w: w}
 	w.check = &checker{w: w, srcs: map[string]string{}, disturbed: map[string]bool{}, ops: map[string]int{}, lag: 700 * time.Millisecond}
+	return w
+}
+
+func drawScenario(t *rapid.T, tr traits) *scenario {
+	seed := rapid.Uint64().Draw(t, "seed")
+	w := newWorld(seed)
+	sc := &scenario{w: w}
 	sc.opt = Options{
 		AppTimeout: 5 * time.Minute, DegradedGrace: 30 * time.Second, ErrorGrace: 10 * time.Second, DeleteTimeout: 2 * time.Minute,
 		MinHealthy: rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 5 * time.Second}).Draw(t, "min healthy"),

@@ -15,6 +15,8 @@ type session struct {
 	listed bool
 	// failRequests refuses actions.
 	failRequests func(Action) error
+	// twist plants mistakes: it changes an action on its way, or swallows it.
+	twist func(*Action) bool
 	// ambiguous lets some accepted writes look like conflicts, as after a repeated request.
 	ambiguous int
 	chaos     int // percentage of repeated and outdated events
@@ -113,6 +115,10 @@ func (w *world) start(plan Plan, opt Options, configure func(*session)) *session
 func (w *world) acted(s *session) {
 	for _, action := range s.engine.takeActions() {
 		w.requests[string(action.Verb)]++
+		if s.twist != nil && !s.twist(&action) {
+			w.after(time.Millisecond, func() { w.answer(s, Result{Action: action}) })
+			continue
+		}
 		w.check.sent(action)
 		known := s.store[action.App]
 		w.after(w.between(time.Millisecond, 60*time.Millisecond), func() {

@@ -1,0 +1,183 @@
+package rollout
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// fixed is a small scenario without chance in its shape: two steps of two, and two groups of
+// deletions, all of it there and at rest.
+func fixed(seed uint64) *scenario {
+	sc := &scenario{w: newWorld(seed)}
+	w := sc.w
+	sc.opt = deskOptions()
+	sc.opt.Deadline = simStart.Add(time.Hour)
+	sc.limit = sc.opt.Deadline.Add(slack)
+	sc.plan = planOf("a b", "c d")
+	sc.plan.Removals = [][]string{{"x"}, {"y"}}
+	w.branches[mainBranch] = []commit{{sha: sha(2), touches: map[string]bool{}}, {sha: pinned, touches: map[string]bool{"a": true, "b": true, "c": true, "d": true}}}
+	for i, name := range []string{"a", "b", "c", "d", "x", "y"} {
+		a := &simApp{name: name, sources: []Source{mainBranch}, nature: nature{opTime: time.Second, progress: 3 * time.Second, limit: 5}}
+		w.check.srcs[name] = "new"
+		w.add(a)
+		w.undeploy(a)
+		w.rest(a, "old", "old", []string{sha(2)})
+		if i == 0 {
+			a.auto, a.hash = true, "old+auto"
+		}
+	}
+	return sc
+}
+
+// run lets the scenario happen and returns what the checker has found.
+func (sc *scenario) run(t rapid.TB) string {
+	sc.w.start(sc.plan, sc.opt, sc.config)
+	if sc.planted != nil {
+		sc.planted()
+	}
+	sc.drive(t, endless)
+	sc.w.check.over(sc.w.session.engine.outcome())
+	return strings.Join(sc.w.check.problems, "\n")
+}
+
+func TestTheCheckerFindsNothingWhereNothingIsWrong(t *testing.T) {
+	for seed := range uint64(20) {
+		sc := fixed(seed)
+		if found := sc.run(t); found != "" || !sc.w.session.engine.outcome().OK() {
+			t.Fatalf("%s\n%s", found, sc.story())
+		}
+	}
+}
+
+// TestTheCheckerFindsPlantedMistakes plants each mistake between engine and checker: the engine is
+// made to act on other facts, or an action is changed on its way.
+func TestTheCheckerFindsPlantedMistakes(t *testing.T) {
+	engine := func(sc *scenario) *engine { return sc.w.session.engine }
+	twist := func(f func(sc *scenario, a *Action) bool) func(*scenario) {
+		return func(sc *scenario) {
+			sc.config = func(s *session) { s.twist = func(a *Action) bool { return f(sc, a) } }
+		}
+	}
+	for name, c := range map[string]struct {
+		plant func(*scenario)
+		want  string
+	}{
+		"all steps begin at once": {func(sc *scenario) {
+			sc.planted = func() {
+				e := engine(sc)
+				e.steps[0], e.steps[1] = append(e.steps[0], e.steps[1]...), nil
+			}
+		}, "not at its target before"},
+		"the limit is ignored": {func(sc *scenario) {
+			sc.plan.Steps[0].Limit = 1
+			sc.planted = func() { engine(sc).plan.Steps = planOf("a b", "c d").Steps }
+		}, "in flight, the limit is 1"},
+		"min_healthy is ignored": {func(sc *scenario) {
+			sc.w.apps["a"].nature.blip, sc.w.apps["a"].nature.blipAfter = 4*time.Second, 100*time.Millisecond
+			sc.planted = func() { engine(sc).opt.MinHealthy = time.Nanosecond }
+		}, "was not healthy for 5s"},
+		"the old status counts as proof": {func(sc *scenario) {
+			sc.planted = func() {
+				for _, d := range sc.plan.Apps {
+					engine(sc).apps[d.Name].state = done
+				}
+				engine(sc).left = 0
+				engine(sc).opened = true
+				engine(sc).stage = stepping
+			}
+		}, "counts as done"},
+		"one Application gets another revision": {twist(func(_ *scenario, a *Action) bool {
+			if a.App == "b" && a.Sync != nil {
+				a.Sync.Revisions = []string{sha(2)}
+			}
+			return true
+		}), "another got"},
+		"a write on an outdated version": {twist(func(_ *scenario, a *Action) bool {
+			if a.Verb == Write && a.App == "c" {
+				a.Version = "1"
+			}
+			return true
+		}), "not on the newest known"},
+		"automated sync is switched off too late": {func(sc *scenario) {
+			sc.plan.DisableAutomated = false
+			sc.planted = func() { sc.w.check.plan.DisableAutomated = true }
+			sc.w.after(3*time.Second, func() {
+				sc.w.check.sent(Action{Verb: DisableAutomated, App: "a"})
+			})
+		}, "at a wrong time"},
+		"a write over a running operation": {func(sc *scenario) {
+			sc.w.after(time.Second, func() {
+				sc.w.check.sent(Action{Verb: Write, App: "a", Version: sc.w.check.seen["a"].Version})
+			})
+		}, "written over a running operation"},
+		"an operation is left running": {func(sc *scenario) {
+			sc.w.apps["a"].nature.stuck = true
+			sc.opt.AppTimeout = 10 * time.Second
+			twist(func(_ *scenario, a *Action) bool { return a.Verb != Terminate })(sc)
+		}, "is left running"},
+		"a write after a failure": {func(sc *scenario) {
+			sc.w.apps["a"].nature.stuck, sc.w.apps["b"].nature.stuck = true, true
+			sc.opt.AppTimeout = 10 * time.Second
+			sc.w.after(10150*time.Millisecond, func() { sc.w.check.sent(Action{Verb: Write, App: "d", Version: "4"}) })
+		}, "written after the run was halted"},
+		"a deletion without a refresh": {twist(func(_ *scenario, a *Action) bool {
+			if a.Verb == PrepareDelete {
+				a.Verb, a.UID = Delete, "uid-5"
+			}
+			return true
+		}), "deleted without an answered refresh"},
+		"a deletion of another UID": {twist(func(_ *scenario, a *Action) bool {
+			if a.Verb == Delete {
+				a.UID = "another"
+			}
+			return true
+		}), "deleted by a UID that was not seen"},
+		"groups of deletions at once": {func(sc *scenario) {
+			sc.planted = func() { engine(sc).groups = [][]*app{append(engine(sc).groups[0], engine(sc).groups[1]...)} }
+		}, "of an earlier group is there"},
+		"deletions before the rollout": {func(sc *scenario) {
+			sc.planted = func() { engine(sc).steps = nil }
+		}, "not at its target before x was deleted"},
+		"a deletion right after an operation": {func(sc *scenario) {
+			sc.plan.Steps, sc.plan.Apps = nil, nil
+			x := sc.w.apps["x"]
+			x.state = &simOp{token: "?", phase: Running, started: "t", revisions: []string{pinned}}
+			x.pending = x.state
+			sc.planted = func() {
+				sc.w.every(10*time.Millisecond, func() bool {
+					seen := sc.w.check.seen["x"]
+					if seen != nil && seen.Operation.Token == "?" && !seen.Operation.Active() {
+						sc.w.check.asked["x"] = "answered"
+						sc.w.check.sent(Action{Verb: Delete, App: "x", UID: x.uid})
+						return false
+					}
+					return true
+				})
+			}
+		}, "after an operation"},
+		"a success that is none": {func(sc *scenario) {
+			sc.w.after(20*time.Second, func() { sc.w.setTruth(sc.w.apps["a"], deployed{"other", Healthy}) })
+			sc.w.apps["d"].nature.progress = 30 * time.Second
+		}, "the run has succeeded, but a is not at its target"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := fixed(1)
+			c.plant(sc)
+			if found := sc.run(t); !strings.Contains(found, c.want) {
+				t.Fatalf("not found; found is only:\n%s\n%s", found, sc.story())
+			}
+		})
+	}
+}
+
+// every does f again and again while it returns true.
+func (w *world) every(d time.Duration, f func() bool) {
+	w.after(d, func() {
+		if f() {
+			w.every(d, f)
+		}
+	})
+}
