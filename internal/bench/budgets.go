@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// budget is a promise and what was measured.
+type budget struct {
+	what string
+	// at most limit, in unit ("x" for ratios).
+	limit, measured float64
+	unit            string
+}
+
+// verdict tells by how much a budget is missed.
+func (b budget) verdict() string {
+	switch {
+	case b.measured <= b.limit:
+		return "met"
+	case b.limit == 0:
+		return "missed: it is to be 0"
+	}
+	return fmt.Sprintf("missed by %.0f %%", 100*(b.measured/b.limit-1))
+}
+
+// ratio is a in units of b; zero when b is not known.
+func ratio(a, b time.Duration) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a.Seconds() / b.Seconds()
+}
+
+// find is the result of a row, nil if it was not measured.
+func find(results []result, what, side string) *result {
+	for i := range results {
+		if results[i].what == what && results[i].side == side {
+			return &results[i]
+		}
+	}
+	return nil
+}
+
+// budgets holds the results against the budgets, as far as they were measured. Times of the
+// provider are those of the whole terraform command, plan included.
+func budgets(results []result) []budget {
+	var all []budget
+	compare := func(what, side, otherWhat string, limit float64) {
+		ours, theirs := find(results, what, side), find(results, otherWhat, controller)
+		if ours == nil || theirs == nil {
+			return
+		}
+		name := fmt.Sprintf("%s, %s / %s, %s", what, side, otherWhat, controller)
+		all = append(all, budget{name, limit, ratio(ours.wall(), theirs.wall()), "x"})
+	}
+	compare(create, providerZero, create, 0.35)
+	compare(create, providerZero, createTogether, 1.5)
+	compare(change, providerZero, change, 0.35)
+	compare(change, providerZero, changeTogether, 1.5)
+	compare(create, providerDefault, create, 0.8)
+	compare(change, providerDefault, change, 0.8)
+	compare(remove, providerZero, remove, 1.0)
+	compare(remove, providerDefault, remove, 1.0)
+	for _, what := range []string{create, change, changeOne, changeLimit} {
+		all = append(all, requestBudgets(find(results, what, providerDefault))...)
+	}
+	// With the defaults the wait for min_healthy_time comes between the two.
+	for _, what := range []string{create, change} {
+		if r := find(results, what, providerZero); r != nil {
+			all = append(all, budget{what + ": longest time from the last event of a step to the first write of the next", 50, milliseconds(r.course.Gap), "ms"})
+		}
+	}
+	return append(all, costBudgets(results)...)
+}
+
+// requestBudgets are those of one apply.
+func requestBudgets(r *result) []budget {
+	if r == nil {
+		return nil
+	}
+	name := func(what string) string { return fmt.Sprintf("%s: %s", r.what, what) }
+	all := []budget{
+		{name("LIST of Applications"), 1, float64(r.apply.Kinds["LIST applications"]), ""},
+		{name("WATCH of Applications"), 1, float64(r.apply.Kinds["WATCH applications"]), ""},
+	}
+	changed := r.course.Changed
+	all = append(all, budget{name("Applications written that are not changed"), 0, float64(max(0, len(r.apply.Writes)-changed)), ""})
+	if changed == 0 {
+		return all
+	}
+	all = append(all,
+		budget{name("writes per changed Application"), 3, float64(r.apply.total()) / float64(changed), ""},
+		budget{name("dry runs per changed Application"), 1, float64(r.apply.dryRuns()) / float64(changed), ""},
+	)
+	if r.countedApply.lsRemotes >= 0 {
+		all = append(all, budget{name("git ls-remotes of the apply per changed Application"), 0, r.countedApply.lsRemotes / float64(changed), ""})
+	}
+	return all
+}
+
+// costBudgets are those of the rows that need no cluster.
+func costBudgets(results []result) []budget {
+	var all []budget
+	for _, what := range []string{planOfSpec, planOfManifest} {
+		if r := find(results, what, providerDefault); r != nil {
+			name := fmt.Sprintf("%s, %d Applications: ", what, r.cost.apps)
+			all = append(all,
+				budget{name + "CPU of the provider", 2, r.cost.cpu.Seconds(), "s"},
+				budget{name + "memory of the provider", 500, float64(r.cost.memory >> 20), "MiB"},
+			)
+		}
+	}
+	var engines []*cost
+	for i := range results {
+		if results[i].what == engineRow {
+			engines = append(engines, results[i].cost)
+		}
+	}
+	if len(engines) < 2 {
+		return all
+	}
+	small, large := engines[0], engines[len(engines)-1]
+	return append(all,
+		budget{fmt.Sprintf("engine, simulated: time per Application at %d / at %d", large.apps, small.apps), 1.5,
+			ratio(large.cpu/time.Duration(large.apps), small.cpu/time.Duration(small.apps)), "x"},
+		budget{fmt.Sprintf("engine, simulated: from the last event of a step to the first write of the next at %d", small.apps), 50,
+			milliseconds(small.gap), "ms"},
+	)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

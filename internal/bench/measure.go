@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The sides that are compared.
+const (
+	controller      = "ApplicationSet controller"
+	providerZero    = "provider, min_healthy_time 0s"
+	providerDefault = "provider, defaults"
+)
+
+// What is done to the set.
+const (
+	create      = "create"
+	change      = "git change of all"
+	changeOne   = "git change of one"
+	changeLimit = "max_update changed"
+	remove      = "delete, reverse"
+
+	createTogether = "create, all at once"
+	changeTogether = "git change, all at once"
+	removeTogether = "delete, all at once"
+)
+
+// result is one measured row.
+type result struct {
+	what, side string
+	course     course
+	// began and ended are those of the whole: for the provider of the terraform command; the
+	// controller has ended when the last Application was done or gone.
+	began, ended time.Time
+	// planned is when Terraform had planned; zero for the controller.
+	planned time.Time
+	// plan and apply are the provider's requests before and after that; nil for the controller.
+	plan, apply *tally
+	// counted is what the servers have counted from beginning to end, countedApply from planned.
+	counted, countedApply counters
+	// others is how many cores other work used meanwhile, negative if unknown.
+	others float64
+	// cost is set for the rows that need no cluster.
+	cost *cost
+}
+
+func (r result) wall() time.Duration { return r.ended.Sub(r.began) }
+
+// first is the first write: of the provider as answered by the API server, otherwise as watched.
+func (r result) first() time.Time {
+	if r.apply != nil && !r.apply.First.IsZero() {
+		return r.apply.First
+	}
+	return r.course.First
+}
+
+// rollout is from the first write to the last Application done or gone.
+func (r result) rollout() time.Duration {
+	if r.course.Changed == 0 {
+		return 0
+	}
+	return r.course.Last.Sub(r.first())
+}
+
+// commit makes a commit, or none, and returns the one at which Applications are done.
+type commit func() (string, error)
+
+// measure waits for a quiet machine, makes the commit and measures act, which completes the result.
+// The commit is made no earlier: Argo CD looks for new ones by itself every two minutes.
+func (b *bench) measure(ctx context.Context, what, side string, commit commit, act func(ctx context.Context, r *result) error) error {
+	if err := awaitQuiet(ctx, b.options.wait, b.progress); err != nil {
+		return err
+	}
+	b.say("%s: %s", what, side)
+	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+	defer cancel()
+	before, err := b.scraper.read(ctx)
+	if err != nil {
+		return err
+	}
+	target, err := commit()
+	if err != nil {
+		return err
+	}
+	b.recorder.reset(target)
+	b.proxy.take()
+	cpuBefore, known := readCPU()
+	r := result{what: what, side: side, others: -1, began: time.Now()}
+	if err := act(ctx, &r); err != nil {
+		return fmt.Errorf("%s, %s: %w", what, side, err)
+	}
+	if cpuAfter, ok := readCPU(); ok && known {
+		r.others = cpuAfter.others(cpuBefore)
+	}
+	r.course = b.recorder.course()
+	if r.ended.IsZero() {
+		r.ended = r.course.Last
+	}
+	after, err := b.scraper.read(ctx)
+	if err != nil {
+		return err
+	}
+	r.countedApply = after.minus(r.countedApply)
+	r.counted = after.minus(before)
+	b.results = append(b.results, r)
+	b.say("  %.1f s", r.wall().Seconds())
+	return nil
+}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+)
+
+var (
+	applications    = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applications"}
+	applicationSets = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets"}
+	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+// watchLength is longer than any run, in seconds.
+const watchLength = 4 * 3600
+
+// recorder watches all Applications and keeps when what happened to each.
+type recorder struct {
+	mu   sync.Mutex
+	want string // the commit that makes an Application done
+	apps map[string]*seen
+	log  []moment
+	news chan struct{} // closed at each event
+	err  error
+}
+
+// seen is what happened to one Application since the last reset.
+type seen struct {
+	step   string
+	exists bool
+	// created, asked (for an operation), done (synced to the wanted commit and healthy) and gone
+	// are zero while it has not happened.
+	created, asked, done, gone time.Time
+}
+
+// moment is one event of one Application; write tells that a rollout or a deletion has begun with it.
+type moment struct {
+	at    time.Time
+	step  string
+	write bool
+}
+
+func newRecorder(ctx context.Context, client dynamic.Interface, namespace string) (*recorder, error) {
+	length := int64(watchLength)
+	w, err := client.Resource(applications).Namespace(namespace).Watch(ctx, metav1.ListOptions{TimeoutSeconds: &length})
+	if err != nil {
+		return nil, fmt.Errorf("watching Applications: %w", err)
+	}
+	r := &recorder{apps: map[string]*seen{}, news: make(chan struct{})}
+	go func() {
+		for event := range w.ResultChan() {
+			o, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || event.Type == watch.Error {
+				r.lost(fmt.Errorf("the watch on Applications was lost: %v", event.Object))
+				return
+			}
+			r.take(time.Now(), event.Type == watch.Deleted, o)
+		}
+		r.lost(errors.New("the watch on Applications has ended"))
+	}()
+	return r, nil
+}
+
+func (r *recorder) lost(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = err
+	r.tell()
+}
+
+func (r *recorder) tell() {
+	close(r.news)
+	r.news = make(chan struct{})
+}
+
+// take notes one event.
+func (r *recorder) take(now time.Time, deleted bool, o *unstructured.Unstructured) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.tell()
+	a := r.apps[o.GetName()]
+	if a == nil {
+		a = &seen{}
+		r.apps[o.GetName()] = a
+	}
+	a.step = o.GetLabels()[stepLabel]
+	m := moment{at: now, step: a.step}
+	switch {
+	case deleted:
+		a.exists, a.gone = false, now
+	case !a.exists:
+		a.exists, a.created = true, now
+	}
+	if o.Object["operation"] != nil && a.asked.IsZero() {
+		a.asked, m.write = now, true
+	}
+	if o.GetDeletionTimestamp() != nil && !deleted {
+		m.write = true
+	}
+	switch {
+	case !reached(o, r.want):
+		a.done = time.Time{}
+	case a.done.IsZero():
+		a.done = now
+	}
+	r.log = append(r.log, m)
+}
+
+// reached tells that an Application was synced to the commit and is healthy.
+func reached(o *unstructured.Unstructured, commit string) bool {
+	text := func(fields ...string) string {
+		s, _, _ := unstructured.NestedString(o.Object, fields...)
+		return s
+	}
+	return o.Object["operation"] == nil && text("status", "operationState", "phase") == "Succeeded" &&
+		text("status", "operationState", "syncResult", "revision") == commit && text("status", "sync", "revision") == commit &&
+		text("status", "sync", "status") == "Synced" && text("status", "health", "status") == "Healthy"
+}
+
+// reset forgets what happened; commit makes Applications done from now on.
+func (r *recorder) reset(commit string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.want, r.log = commit, nil
+	for name, a := range r.apps {
+		if !a.exists {
+			delete(r.apps, name)
+			continue
+		}
+		*a = seen{step: a.step, exists: true}
+	}
+}
+
+// until waits until all Applications are as wanted, n of them; what says so in words.
+func (r *recorder) until(ctx context.Context, timeout time.Duration, n int, what string, wanted func(*seen) bool) error {
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	for {
+		r.mu.Lock()
+		news, err := r.news, r.err
+		var missing []string
+		for name, a := range r.apps {
+			if !wanted(a) {
+				missing = append(missing, name)
+			}
+		}
+		there := len(r.apps)
+		r.mu.Unlock()
+		if there >= n && len(missing) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C:
+			slices.Sort(missing)
+			return fmt.Errorf("after %s not all of %d Applications are %s: %d exist, not yet: %s", timeout, n, what, there, strings.Join(missing, ", "))
+		case <-news:
+		}
+	}
+}
+
+func isDone(a *seen) bool { return !a.done.IsZero() }
+func isGone(a *seen) bool { return !a.exists }
+
+// course is how a rollout or deletion went, as seen from outside.
+type course struct {
+	// Changed is how many Applications were written or deleted.
+	Changed int
+	// First is the first write, Last when the last of them was done or gone.
+	First, Last time.Time
+	// Steps are the times that the steps took, in order of their begin.
+	Steps []time.Duration
+	// Gap is the longest time from the last event of a step to the first write of the next.
+	Gap time.Duration
+}
+
+// course sums up what happened since the last reset.
+func (r *recorder) course() course {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var c course
+	ends := map[string]time.Time{}
+	for _, a := range r.apps {
+		began, ended := a.created, a.done
+		if began.IsZero() || !a.asked.IsZero() && a.asked.Before(began) {
+			began = a.asked
+		}
+		if !a.gone.IsZero() {
+			ended = a.gone
+		}
+		if began.IsZero() && a.gone.IsZero() {
+			continue
+		}
+		c.Changed++
+		if !began.IsZero() && (c.First.IsZero() || began.Before(c.First)) {
+			c.First = began
+		}
+		if ended.After(c.Last) {
+			c.Last = ended
+		}
+		if ended.After(ends[a.step]) {
+			ends[a.step] = ended
+		}
+	}
+	order, longest := stepsOf(r.log)
+	c.Gap = longest
+	for _, step := range order {
+		if c.First.IsZero() || step.began.Before(c.First) { // a deletion creates and asks for nothing
+			c.First = step.began
+		}
+		c.Steps = append(c.Steps, ends[step.name].Sub(step.began))
+	}
+	return c
+}
+
+// begun is a step that has begun.
+type begun struct {
+	name  string
+	began time.Time
+}
+
+// stepsOf are the steps in the order of their first writes, and the longest time from the last
+// event of one to the first write of the next.
+func stepsOf(log []moment) (steps []begun, longest time.Duration) {
+	first := firstWrites(log)
+	for _, name := range slices.SortedFunc(maps.Keys(first), func(a, b string) int { return first[a].Compare(first[b]) }) {
+		if n := len(steps); n > 0 {
+			longest = max(longest, gap(log, steps[n-1].name, first[name]))
+		}
+		steps = append(steps, begun{name, first[name]})
+	}
+	return steps, longest
+}
+
+// firstWrites are the times at which steps began.
+func firstWrites(log []moment) map[string]time.Time {
+	first := map[string]time.Time{}
+	for _, m := range log {
+		if _, begun := first[m.step]; m.write && !begun {
+			first[m.step] = m.at
+		}
+	}
+	return first
+}
+
+// gap is the time from the last event of the step before next.
+func gap(log []moment, step string, next time.Time) time.Duration {
+	var last time.Time
+	for _, m := range log {
+		if m.step == step && m.at.Before(next) {
+			last = m.at
+		}
+	}
+	if last.IsZero() {
+		return 0
+	}
+	return next.Sub(last)
+}

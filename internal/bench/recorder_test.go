@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const wanted = "c0ffee"
+
+func at(seconds float64) time.Time {
+	return time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second)))
+}
+
+// application is one of a step, with an operation that is asked for, or synced to a commit.
+func application(name, step string, operation bool, synced string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetName(name)
+	o.SetLabels(map[string]string{stepLabel: step})
+	if operation {
+		o.Object["operation"] = map[string]any{}
+	}
+	if synced != "" {
+		o.Object["status"] = map[string]any{
+			"operationState": map[string]any{"phase": "Succeeded", "syncResult": map[string]any{"revision": synced}},
+			"sync":           map[string]any{"status": "Synced", "revision": synced},
+			"health":         map[string]any{"status": "Healthy"},
+		}
+	}
+	return o
+}
+
+func emptyRecorder() *recorder {
+	return &recorder{want: wanted, apps: map[string]*seen{}, news: make(chan struct{})}
+}
+
+func wantSeconds(t *testing.T, what string, got time.Duration, want float64) {
+	t.Helper()
+	if diff := got.Seconds() - want; diff < -0.001 || diff > 0.001 {
+		t.Errorf("%s is %.3f s, want %.3f s", what, got.Seconds(), want)
+	}
+}
+
+func TestCourseOfARollout(t *testing.T) {
+	r := emptyRecorder()
+	r.take(at(1), false, application("a", "s01", true, ""))
+	r.take(at(2), false, application("b", "s01", true, ""))
+	r.take(at(3), false, application("a", "s01", false, wanted))
+	r.take(at(4), false, application("b", "s01", false, wanted))
+	r.take(at(4.5), false, application("b", "s01", false, wanted)) // the end of a refresh
+	r.take(at(4.75), false, application("c", "s02", true, ""))
+	r.take(at(6), false, application("c", "s02", false, wanted))
+	c := r.course()
+	if c.Changed != 3 || !c.First.Equal(at(1)) || !c.Last.Equal(at(6)) || len(c.Steps) != 2 {
+		t.Fatalf("the course is %+v", c)
+	}
+	wantSeconds(t, "step 1", c.Steps[0], 3)
+	wantSeconds(t, "step 2", c.Steps[1], 1.25)
+	wantSeconds(t, "the gap", c.Gap, 0.25)
+}
+
+func TestCourseAfterAResetHasOnlyWhatIsChangedSince(t *testing.T) {
+	r := emptyRecorder()
+	r.take(at(1), false, application("a", "s01", true, ""))
+	r.take(at(2), false, application("a", "s01", false, wanted))
+	r.take(at(2), false, application("b", "s01", false, wanted))
+	r.take(at(3), false, application("gone", "s01", false, wanted))
+	r.take(at(4), true, application("gone", "s01", false, wanted))
+	r.reset("beef")
+	r.take(at(10), false, application("b", "s01", true, wanted))
+	if c := r.course(); !c.Last.IsZero() {
+		t.Errorf("done at %s, though it was synced to another commit", c.Last)
+	}
+	r.take(at(12), false, application("b", "s01", false, "beef"))
+	c := r.course()
+	if c.Changed != 1 || !c.First.Equal(at(10)) || !c.Last.Equal(at(12)) {
+		t.Errorf("the course is %+v, want only b, from 10 to 12", c)
+	}
+}
+
+func TestCourseOfADeletion(t *testing.T) {
+	r := emptyRecorder()
+	deleting := func(name, step string) *unstructured.Unstructured {
+		o := application(name, step, false, wanted)
+		o.Object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+		return o
+	}
+	r.take(at(0), false, application("a", "s01", false, wanted))
+	r.take(at(0), false, application("b", "s02", false, wanted))
+	r.reset("")
+	r.take(at(1), false, deleting("b", "s02"))
+	r.take(at(2), true, deleting("b", "s02"))
+	r.take(at(2.5), false, deleting("a", "s01"))
+	r.take(at(4), true, deleting("a", "s01"))
+	c := r.course()
+	if c.Changed != 2 || !c.First.Equal(at(1)) || !c.Last.Equal(at(4)) || len(c.Steps) != 2 {
+		t.Fatalf("the course is %+v", c)
+	}
+	wantSeconds(t, "the step that goes first", c.Steps[0], 1)
+	wantSeconds(t, "the step that goes last", c.Steps[1], 1.5)
+	wantSeconds(t, "the gap", c.Gap, 0.5)
+}
+
+func TestAnApplicationIsDoneOnlyWhenItIsSyncedToTheCommitAndHealthy(t *testing.T) {
+	set := func(value any, path ...string) func(map[string]any) {
+		return func(o map[string]any) {
+			if err := unstructured.SetNestedField(o, value, path...); err != nil {
+				panic(err)
+			}
+		}
+	}
+	for name, spoil := range map[string]func(map[string]any){
+		"another commit was synced":   set("beef", "status", "operationState", "syncResult", "revision"),
+		"another commit was compared": set("beef", "status", "sync", "revision"),
+		"it is out of sync":           set("OutOfSync", "status", "sync", "status"),
+		"it is not healthy":           set("Progressing", "status", "health", "status"),
+		"the operation runs":          set("Running", "status", "operationState", "phase"),
+		"another operation waits":     set(map[string]any{}, "operation"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := application("a", "s01", false, wanted)
+			if !reached(o, wanted) {
+				t.Fatal("it is not done, though nothing is wrong")
+			}
+			spoil(o.Object)
+			if reached(o, wanted) {
+				t.Error("it is done")
+			}
+		})
+	}
+}
+
+func TestWaitingNamesTheApplicationsThatAreMissing(t *testing.T) {
+	r := emptyRecorder()
+	r.take(at(1), false, application("a", "s01", false, wanted))
+	r.take(at(1), false, application("b", "s01", true, ""))
+	err := r.until(t.Context(), time.Millisecond, 2, "done", isDone)
+	if err == nil || !strings.HasSuffix(err.Error(), "not yet: b") {
+		t.Errorf("the error is %v, want b named", err)
+	}
+	r.take(at(2), false, application("b", "s01", false, wanted))
+	if err := r.until(t.Context(), time.Minute, 2, "done", isDone); err != nil {
+		t.Errorf("all are done, but: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.until(cancelled, time.Minute, 3, "done", isDone); err == nil {
+		t.Error("it waits on after the context has ended, or takes two for three")
+	}
+}
+
+func TestStepsAreOrderedByTheirFirstWrite(t *testing.T) {
+	log := []moment{
+		{at(1), "s02", true}, {at(1.5), "s02", false}, {at(2), "s01", true}, {at(2.5), "s02", false}, {at(9), "s03", false},
+	}
+	steps, longest := stepsOf(log)
+	var names []string
+	for _, s := range steps {
+		names = append(names, s.name)
+	}
+	if want := []string{"s02", "s01"}; !slices.Equal(names, want) {
+		t.Errorf("steps are %v, want %v", names, want)
+	}
+	wantSeconds(t, "the gap", longest, 0.5)
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// measured is a result of a rollout that took this long.
+func measured(what, side string, total, gap time.Duration) result {
+	began := time.Unix(1000, 0)
+	r := result{what: what, side: side, began: began, ended: began.Add(total), others: 0.25, counted: counters{lsRemotes: 4}}
+	r.course = course{Changed: 2, First: began.Add(time.Second), Last: began.Add(total), Steps: []time.Duration{time.Second, 2 * time.Second}, Gap: gap}
+	if side != controller {
+		r.planned, r.plan, r.apply = began.Add(500*time.Millisecond), newTally(), newTally()
+		for _, name := range []string{"a", "b"} {
+			r.apply.add(request{Verb: "PUT", Resource: "applications", Name: name}, 200, began.Add(1500*time.Millisecond))
+			r.apply.add(request{Verb: "PUT", Resource: "applications", Name: name, Dry: true}, 200, began)
+		}
+		r.apply.add(request{Verb: "LIST", Resource: "applications"}, 200, began)
+		r.apply.add(request{Verb: "LIST", Resource: "applications"}, 200, began)
+	}
+	return r
+}
+
+func example() []result {
+	engine := func(apps int, cpu time.Duration) result {
+		return result{what: engineRow, side: providerDefault, cost: &cost{apps: apps, cpu: cpu, gap: 3 * time.Millisecond}}
+	}
+	return []result{
+		measured(create, controller, 50*time.Second, 0),
+		measured(createTogether, controller, 10*time.Second, 0),
+		measured(create, providerZero, 21*time.Second, 60*time.Millisecond),
+		measured(create, providerDefault, 40*time.Second, 5*time.Second),
+		engine(1000, 100*time.Millisecond), engine(10000, 2*time.Second),
+		{what: planOfSpec, side: providerDefault, cost: &cost{apps: 10000, cpu: 1500 * time.Millisecond, memory: 501 << 20, terraform: time.Second}},
+	}
+}
+
+func TestBudgetsAreHeldAgainstTheMeasuredControllerAndTellByHowMuch(t *testing.T) {
+	want := map[string]string{
+		create + ", " + providerZero + " / " + create + ", " + controller:         "0.42 x missed by 20 %",
+		create + ", " + providerZero + " / " + createTogether + ", " + controller: "2.10 x missed by 40 %",
+		create + ", " + providerDefault + " / " + create + ", " + controller:      "0.80 x met",
+		create + ": LIST of Applications":                                         "2  missed by 100 %",
+		create + ": WATCH of Applications":                                        "0  met",
+		create + ": Applications written that are not changed":                    "0  met",
+		create + ": writes per changed Application":                               "1  met",
+		create + ": dry runs per changed Application":                             "1  met",
+		create + ": git ls-remotes of the apply per changed Application":          "0  met",
+
+		create + ": longest time from the last event of a step to the first write of the next":    "60 ms missed by 20 %",
+		"engine, simulated: time per Application at 10000 / at 1000":                              "2 x missed by 33 %",
+		"engine, simulated: from the last event of a step to the first write of the next at 1000": "3 ms met",
+		planOfSpec + ", 10000 Applications: CPU of the provider":                                  "1.50 s met",
+		planOfSpec + ", 10000 Applications: memory of the provider":                               "501 MiB missed by 0 %",
+	}
+	for _, b := range budgets(example()) {
+		got := number(b.measured) + " " + b.unit + " " + b.verdict()
+		if want[b.what] != got {
+			t.Errorf("%q is %q, want %q", b.what, got, want[b.what])
+		}
+		delete(want, b.what)
+	}
+	for what := range want {
+		t.Errorf("%q is missing", what)
+	}
+}
+
+func TestABudgetOfNothingIsMissedByAnything(t *testing.T) {
+	for measured, want := range map[float64]string{0: "met", 0.5: "missed: it is to be 0"} {
+		if got := (budget{measured: measured}).verdict(); got != want {
+			t.Errorf("%v is %q, want %q", measured, got, want)
+		}
+	}
+	if r := ratio(time.Second, 0); r != 0 {
+		t.Errorf("a ratio to nothing is %v", r)
+	}
+}
+
+func TestTablesAreMarkdownWithAlignedColumns(t *testing.T) {
+	table := table{header: []string{"what", "n"}}
+	table.add("ü", "1000")
+	want := "| what | n    |\n| ---- | ---- |\n| ü    | 1000 |\n"
+	if got := table.String(); got != want {
+		t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestTheReportHasEveryMeasuredFigure(t *testing.T) {
+	text := report(options{apps: 60, steps: 6}, example())
+	squeezed := strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{
+		"# Bench: 60 Applications in 6 steps",
+		"| create | ApplicationSet controller | 50.0 s | 49.0 s | | 0.2 cores |",
+		"| create | provider, min_healthy_time 0s | 21.0 s | 19.5 s | 0.42 x | 0.2 cores |",
+		"| create | provider, min_healthy_time 0s | 2 | 2 | 1 | 2 | 0 | 2 LIST applications, 2 PUT applications, 2 PUT applications (dry run) |",
+		"| create | ApplicationSet controller | 0 | 0 | 4 | |",
+		"| create | provider, min_healthy_time 0s | 21.0 s | 0.5 s | 1.0 s | 1.0 2.0 | 16.5 s | 0.0 s |",
+		"| engine, simulated | 1000 | 0.10 s | 100µs | | | 3.0 ms |",
+		"| plan, spec in HCL | 10000 | 1.50 s | 150µs | 501 MiB | 1.0 s | |",
+	} {
+		if !strings.Contains(squeezed, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}

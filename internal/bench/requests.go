@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// request is one request of the provider to the API server.
+type request struct {
+	// Verb is LIST, WATCH, GET, POST, PUT, PATCH or DELETE.
+	Verb, Resource, Name string
+	Dry                  bool
+	// Refresh tells that it asks Argo CD for a comparison.
+	Refresh bool
+}
+
+// classify reads a request. body is that of a POST or PATCH.
+func classify(method, path, query string, body []byte) request {
+	r := request{Verb: method}
+	r.Resource, r.Name = resourceOf(path)
+	switch {
+	case method == http.MethodGet && strings.Contains(query, "watch="):
+		r.Verb = "WATCH"
+	case method == http.MethodGet && r.Name == "":
+		r.Verb = "LIST"
+	}
+	r.Dry = strings.Contains(query, "dryRun=All")
+	if method == http.MethodPost {
+		var object struct{ Metadata struct{ Name string } }
+		if json.Unmarshal(body, &object) == nil {
+			r.Name = object.Metadata.Name
+		}
+	}
+	if method == http.MethodPatch {
+		// In a JSON patch the slash is written as ~1.
+		r.Refresh = bytes.Contains(body, []byte("argocd.argoproj.io/refresh")) || bytes.Contains(body, []byte("argocd.argoproj.io~1refresh"))
+	}
+	return r
+}
+
+// resourceOf reads the path of a request: /api/v1/... or /apis/GROUP/VERSION/..., then perhaps
+// namespaces/NAMESPACE, then RESOURCE, then perhaps a name.
+func resourceOf(path string) (resource, name string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		parts = parts[3:]
+	default:
+		return path, ""
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		parts = parts[2:]
+	}
+	if len(parts) > 1 {
+		name = parts[1]
+	}
+	return parts[0], name
+}
+
+// kind is under what a request is counted.
+func (r request) kind() string {
+	kind := r.Verb + " " + r.Resource
+	switch {
+	case r.Dry:
+		kind += " (dry run)"
+	case r.Refresh:
+		kind += " (refresh)"
+	}
+	return kind
+}
+
+// persists tells that the request changes an Application.
+func (r request) persists() bool {
+	return r.Resource == "applications" && !r.Dry && slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, r.Verb)
+}
+
+// tally counts requests.
+type tally struct {
+	Kinds map[string]int
+	// Writes are the requests that persist, for each Application.
+	Writes map[string]int
+	// Refused are the answers of 400 and above, by kind.
+	Refused map[string]int
+	// Refreshes are the comparisons asked for.
+	Refreshes int
+	// First is when the first write that persists was answered.
+	First time.Time
+}
+
+func newTally() *tally {
+	return &tally{Kinds: map[string]int{}, Writes: map[string]int{}, Refused: map[string]int{}}
+}
+
+// add counts a request that was answered with this status.
+func (t *tally) add(r request, status int, now time.Time) {
+	t.Kinds[r.kind()]++
+	if status >= http.StatusBadRequest {
+		t.Refused[r.kind()]++
+		return
+	}
+	if r.persists() {
+		t.Writes[r.Name]++
+		if t.First.IsZero() {
+			t.First = now
+		}
+	}
+	if r.Refresh && !r.Dry {
+		t.Refreshes++
+	}
+}
+
+// total is the number of requests that persist.
+func (t *tally) total() int {
+	n := 0
+	for _, writes := range t.Writes {
+		n += writes
+	}
+	return n
+}
+
+// dryRuns is the number of dry runs.
+func (t *tally) dryRuns() int {
+	n := 0
+	for kind, count := range t.Kinds {
+		if strings.HasSuffix(kind, "(dry run)") {
+			n += count
+		}
+	}
+	return n
+}
+
+// most is the largest number of writes that one Application has got.
+func (t *tally) most() int {
+	if len(t.Writes) == 0 {
+		return 0
+	}
+	return slices.Max(slices.Collect(maps.Values(t.Writes)))
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+)
+
+// rows are the measurements in order. Each leaves no Application behind.
+func rows(o options) []func(context.Context, *bench) error {
+	all := []func(context.Context, *bench) error{
+		rowWarmUp,
+		rowsController,
+		func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerZero, "0s") },
+		func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerDefault, "") },
+		rowsProviderTogether,
+		rowsEngine,
+	}
+	if o.planApps > 0 {
+		all = append(all, rowsPlan)
+	}
+	return all
+}
+
+// rowWarmUp rolls out and deletes once, unmeasured: programs, caches and the clone of the
+// repository are warm for both sides then.
+func rowWarmUp(ctx context.Context, b *bench) error {
+	p, err := b.provider(ctx, "warm up", "0s")
+	if err != nil {
+		return err
+	}
+	if err := p.writeSet(b.set(together)); err != nil {
+		return err
+	}
+	if err := p.apply(ctx, "warm up", b.commitAll()); err != nil {
+		return err
+	}
+	if err := p.destroy(ctx, "warm up"); err != nil {
+		return err
+	}
+	b.results = nil
+	return nil
+}
+
+// rowsController measures Argo CD's own controller, which runs only meanwhile: in steps, then all
+// at once with automated sync, since without steps it does not sync at all.
+func rowsController(ctx context.Context, b *bench) (err error) {
+	if err := b.cluster.StartApplicationSetController(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.cluster.StopApplicationSetController()) }()
+	if err := b.controllerCreate(ctx, create, b.commitAll(), b.set(rolling)); err != nil {
+		return err
+	}
+	if err := b.controllerAtRest(ctx); err != nil {
+		return err
+	}
+	if err := b.controllerChange(ctx, change, b.commitAll()); err != nil {
+		return err
+	}
+	if err := b.controllerAtRest(ctx); err != nil {
+		return err
+	}
+	if err := b.controllerDelete(ctx, remove); err != nil {
+		return err
+	}
+	if err := b.controllerCreate(ctx, createTogether, b.commitAll(), b.set(automated)); err != nil {
+		return err
+	}
+	if err := b.controllerChange(ctx, changeTogether, b.commitAll()); err != nil {
+		return err
+	}
+	return b.controllerDelete(ctx, removeTogether)
+}
+
+// rowsProvider measures the provider in steps.
+func rowsProvider(ctx context.Context, b *bench, name, minHealthy string) error {
+	p, err := rollOut(ctx, b, name, minHealthy, rolling, create, change)
+	if err != nil {
+		return err
+	}
+	if err := p.apply(ctx, changeOne, b.commit(b.options.apps/2)); err != nil {
+		return err
+	}
+	limited := func(o *setOptions) { o.rolling, o.firstMaxUpdate = true, "50%" }
+	if err := p.writeSet(b.set(limited)); err != nil {
+		return err
+	}
+	if err := p.apply(ctx, changeLimit, b.noCommit); err != nil {
+		return err
+	}
+	return p.destroy(ctx, remove)
+}
+
+// rowsProviderTogether measures the provider all at once.
+func rowsProviderTogether(ctx context.Context, b *bench) error {
+	p, err := rollOut(ctx, b, providerZero, "0s", together, createTogether, changeTogether)
+	if err != nil {
+		return err
+	}
+	return p.destroy(ctx, removeTogether)
+}
+
+// rollOut creates a set and rolls a commit out.
+func rollOut(ctx context.Context, b *bench, name, minHealthy string, kind func(*setOptions), create, change string) (*providerSide, error) {
+	p, err := b.provider(ctx, name, minHealthy)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.writeSet(b.set(kind)); err != nil {
+		return nil, err
+	}
+	if err := p.apply(ctx, create, b.commitAll()); err != nil {
+		return nil, err
+	}
+	return p, p.apply(ctx, change, b.commitAll())
+}
