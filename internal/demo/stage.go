@@ -15,7 +15,7 @@ import (
 )
 
 // version is what the provider calls itself in the demo; nothing is downloaded.
-const version = "0.0.0"
+const version = "0.1.0"
 
 var applications = []string{"dev", "staging", "prod-eu", "prod-us"}
 
@@ -100,17 +100,25 @@ func (s *stage) commit(version, message string, names ...string) error {
 	return nil
 }
 
+// scene is one Terraform command, or, without arguments, the commit.
+type scene struct {
+	title string
+	args  []string
+}
+
+// arguments puts the flags where they belong: before the name of a saved plan.
+func (s scene) arguments() []string {
+	return append([]string{s.args[0], "-input=false", "-no-color"}, s.args[1:]...)
+}
+
 // story is what the demo shows.
 func (s *stage) story(ctx context.Context) error {
-	scenes := []struct {
-		title string
-		args  []string
-	}{
-		{"terraform plan: four Applications in three waves", []string{"plan"}},
-		{"terraform apply: dev, then staging, then prod one by one", []string{"apply", "-auto-approve"}},
+	scenes := []scene{
+		{"terraform plan: four Applications in three waves", []string{"plan", "-out=plan"}},
+		{"terraform apply: dev, then staging, then prod one by one", []string{"apply", "plan"}},
 		{"", nil},
-		{"terraform plan: exactly what the commit changes, wave by wave", []string{"plan"}},
-		{"terraform apply: the commit rolls", []string{"apply", "-auto-approve"}},
+		{"terraform plan: exactly what the commit changes, wave by wave", []string{"plan", "-out=plan"}},
+		{"terraform apply: the commit rolls", []string{"apply", "plan"}},
 		{"terraform plan: at rest", []string{"plan"}},
 		{"terraform destroy: prod first, dev last", []string{"destroy", "-auto-approve"}},
 	}
@@ -123,7 +131,7 @@ func (s *stage) story(ctx context.Context) error {
 		}
 		say(scene.title)
 		began := time.Now()
-		if err := command(ctx, s.terraformDir(), "terraform", append(scene.args, "-input=false", "-no-color")...).Run(); err != nil {
+		if err := command(ctx, s.terraformDir(), "terraform", scene.arguments()...).Run(); err != nil {
 			return fmt.Errorf("terraform %s: %w", strings.Join(scene.args, " "), err)
 		}
 		fmt.Printf("\n(%.1f s)\n", time.Since(began).Seconds())
