@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,6 +286,59 @@ func TestAccWriteStartsTheOperationInTheSameRequest(t *testing.T) {
 		t.Errorf("a write on an old version gave %+v, want a conflict with the newer state", stale)
 	}
 	r.remove("acc-write")
+}
+
+// Argo CD writes what it has compared through Go structs; what says nothing vanishes there, and
+// must not look like another spec. With several sources each has a revision of its own.
+func TestAccComparisonAndHistoryAreOfTheSpec(t *testing.T) {
+	l := newLab(t, "acc-of-spec")
+	first := l.commit("1", 0)
+	l.must(l.repo.Write("more/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"))
+	second, err := l.repo.Commit("more")
+	l.must(err)
+	source := func(path string) map[string]any {
+		return map[string]any{"repoURL": l.repo.URL(), "path": path, "targetRevision": "main", "ref": "",
+			"directory": map[string]any{"recurse": false, "exclude": "", "jsonnet": map[string]any{"libs": []any{}}}}
+	}
+	single, several := l.rendered("acc-of-spec-1", nil), l.rendered("acc-of-spec-2", nil)
+	dict(single, "spec")["source"] = source("app")
+	dict(several, "spec")["sources"] = []any{source("app"), source("more")}
+	delete(dict(several, "spec"), "source")
+	for _, app := range []map[string]any{single, several} {
+		spec := dict(app, "spec")
+		spec["destination"] = map[string]any{"name": inClusterName, "namespace": nameOf(app), "server": ""}
+		spec["ignoreDifferences"] = []any{map[string]any{"kind": "ConfigMap", "group": "", "jsonPointers": []any{"/data/ignored"}}}
+		spec["info"] = []any{}
+	}
+	r := l.session(SessionOptions{}, single, several)
+	pins := map[string][]string{"acc-of-spec-1": {first}, "acc-of-spec-2": {first, second}}
+	for name, revisions := range pins {
+		action := r.write(name, "", "t-"+name, "")
+		action.Sync.Revisions = revisions
+		r.ok(action)
+		done := r.untilLive(name, "is Healthy, compared with the spec and deployed", func(l rollout.Live) bool {
+			return l.Sync.OfSpec && l.Health.Type == rollout.Healthy && l.Deployed.ID > 0 && !l.Operation.Active()
+		})
+		for what, got := range map[string][]string{"operation": done.Operation.Revisions, "history": done.Deployed.Revisions} {
+			if !slices.Equal(got, revisions) {
+				t.Errorf("%s: the %s says %v, want the pins %v", name, what, got, revisions)
+			}
+		}
+		if !done.Deployed.OfSpec || len(done.Sync.Revisions) != len(revisions) {
+			t.Errorf("%s: deployed %+v, compared %+v", name, done.Deployed, done.Sync)
+		}
+	}
+
+	// Another destination makes the comparison one of another spec, until it is made again.
+	dict(single, "spec", "destination")["namespace"] = "acc-of-spec-3"
+	if changed := r.again(rollout.Action{Verb: rollout.Write, App: "acc-of-spec-1", StepLabel: "step 01"}); changed.Sync.OfSpec {
+		t.Error("right after a change of the destination the comparison counts as one of the spec")
+	}
+	r.untilLive("acc-of-spec-1", "is compared with the new destination", func(l rollout.Live) bool {
+		return l.Sync.OfSpec && l.Sync.Status == rollout.OutOfSync
+	})
+	r.remove("acc-of-spec-1")
+	r.remove("acc-of-spec-2")
 }
 
 func TestAccWriteOverARunningOperationIsRefused(t *testing.T) {
