@@ -69,8 +69,3 @@ resource "argocdprogressive_applicationset" "guestbook" {
 
   rollout = { min_healthy_time = "2s" }
 }
-
-output "waves" {
-  description = "What is deployed, in the order of the rollout."
-  value       = argocdprogressive_applicationset.guestbook.waves
-}
