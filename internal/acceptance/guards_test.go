@@ -58,7 +58,7 @@ func TestAccMoreDeletionsThanAllowedAreAnErrorAtPlan(t *testing.T) {
 	w.changes(w.planOf(), f.app("a"))
 	for _, override := range []any{2, "40%"} {
 		s.Elements = all[2:]
-		s.Rollout = obj{"min_healthy_time": "0s", "max_deletions": override}
+		s.Rollout = quick(obj{"max_deletions": override})
 		w.configure(s)
 		w.changes(w.planOf(), f.apps("a", "b")...)
 	}
@@ -99,7 +99,7 @@ func TestAccAnEmptySetNeedsAllowEmpty(t *testing.T) {
 	w.configure(s)
 	w.failsToPlan("Empty set", "rollout.allow_empty = true")
 	// Both guards hold: what may be empty may still not be emptied at one stroke.
-	s.Rollout = obj{"min_healthy_time": "0s", "allow_empty": true}
+	s.Rollout = quick(obj{"allow_empty": true})
 	w.configure(s)
 	w.failsToPlan("Too many deletions", "delete 3 of 3 Applications")
 	f.must(seen.onlyTouched())
@@ -145,7 +145,7 @@ func TestAccAnErrorOfGeneratorOrTemplateNeverDeletes(t *testing.T) {
 		}
 	}
 	f.must(seen.onlyTouched())
-	s.Spec, s.Rollout = nil, nil
+	s.Spec, s.Rollout = nil, quick()
 	w.configure(s)
 	w.atRest()
 }
@@ -228,7 +228,7 @@ func TestAccAForeignApplicationOfTheSameNameIsRefusedAndAdoptedOnRequest(t *test
 			w.lives(f.app("staging"))
 			w.isState("")
 
-			s.Rollout = obj{"min_healthy_time": "0s", "adopt_existing": true}
+			s.Rollout = quick(obj{"adopt_existing": true})
 			w.configure(s)
 			w.apply()
 			f.sameUIDs(map[string]string{f.app("staging"): string(before.GetUID())})

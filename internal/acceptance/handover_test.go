@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,9 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// quick are rollout settings that do not wait longer than a test needs.
+func quick(more ...obj) obj {
+	settings := obj{"min_healthy_time": "0s", "error_grace": "1s", "degraded_grace": "1s"}
+	for _, m := range more {
+		maps.Copy(settings, m)
+	}
+	return settings
+}
+
 // threeSteps is a set of dev, staging and prod, one step each. Nothing of it is in git yet.
 func (f *fixture) threeSteps() *set {
-	return f.newSet([]string{"dev", "staging", "prod"}, "dev", "staging", "prod")
+	s := f.newSet([]string{"dev", "staging", "prod"}, "dev", "staging", "prod")
+	s.Rollout = quick()
+	return s
 }
 
 // says is a regular expression of texts in this order, however terraform wraps them.
@@ -37,7 +49,7 @@ func failedCreate(f *fixture) (*workspace, *set, *recorder) {
 	w, s, seen := f.workspace(), f.threeSteps(), f.record()
 	f.release("1", "dev")
 	w.configure(s)
-	w.failsToApply("Comparison failed", f.app("staging"))
+	w.failsToApply("Sync failed", f.app("staging"))
 	w.isTainted()
 	w.lives(f.apps("dev", "staging")...)
 	w.isState("creating")
@@ -54,7 +66,7 @@ func TestAccHandOverAfterABrokenPathDeletesNothingAndResumes(t *testing.T) {
 	f.run(
 		resource.TestStep{
 			Config: s.String(),
-			ExpectError: says("Comparison failed", f.app("staging"), `"step 02`, "app path does not exist",
+			ExpectError: says("Sync failed", f.app("staging"), `"step 02`, "app path does not exist",
 				"nothing is deleted", "terraform untaint"),
 		},
 		resource.TestStep{
@@ -89,7 +101,6 @@ func TestAccHandOverAfterABrokenPathDeletesNothingAndResumes(t *testing.T) {
 func TestAccHandOverAfterDegradedDeletesNothingAndResumes(t *testing.T) {
 	f := newFixture(t)
 	s, seen := f.threeSteps(), f.record()
-	s.Rollout = obj{"min_healthy_time": "0s", "degraded_grace": "1s"}
 	var before map[string]string
 	f.write("staging", map[string]string{"version": "1", "health": "Degraded", "message": "the disk is full"})
 	f.release("1", "dev", "prod")
@@ -164,7 +175,7 @@ func TestAccReplaceReallyDeletesAndCreatesAnew(t *testing.T) {
 	seen.reset()
 
 	w.fails([]string{"plan", "-replace=" + address}, "Too many deletions", `rollout.max_deletions = "100%"`)
-	s.Rollout = obj{"min_healthy_time": "0s", "max_deletions": "100%"}
+	s.Rollout = quick(obj{"max_deletions": "100%"})
 	w.configure(s)
 	w.apply()
 	f.must(seen.onlyTouched())
@@ -208,6 +219,29 @@ func TestAccRenameOfATaintedSetDeletesTheOldApplications(t *testing.T) {
 	w.atRest()
 }
 
+func TestAccRenameOfAHealthySetDeletesTheOldApplicationsInReverseOrder(t *testing.T) {
+	f := newFixture(t)
+	w, s, seen := f.workspace(), f.threeSteps(), f.record()
+	s.Reverse = true
+	s.Rollout = quick(obj{"max_deletions": "100%"})
+	f.release("1", "dev", "staging", "prod")
+	w.configure(s)
+	w.apply()
+	before := f.uids()
+	seen.reset()
+	s.Name = f.name + "-renamed"
+	w.configure(s)
+	w.acts(w.planOf(), "delete create")
+	w.apply("plan.bin")
+	f.newUIDs(before)
+	f.must(
+		seen.deletedInOrder(f.apps("prod"), f.apps("staging"), f.apps("dev")),
+		seen.inOrder(f.apps("dev"), f.apps("staging"), f.apps("prod")),
+	)
+	w.isState("")
+	w.atRest()
+}
+
 const createBeforeDestroy = "lifecycle { create_before_destroy = true }"
 
 func TestAccCreateBeforeDestroyOfATaintedSetDeletesNothing(t *testing.T) {
@@ -230,7 +264,7 @@ func TestAccCreateBeforeDestroyOnReplaceNeverDeletesWhatItHasTakenOver(t *testin
 	f := newFixture(t)
 	w, s, seen := f.workspace(), f.threeSteps(), f.record()
 	s.Extra = createBeforeDestroy
-	s.Rollout = obj{"min_healthy_time": "0s", "max_deletions": "100%"}
+	s.Rollout = quick(obj{"max_deletions": "100%"})
 	f.release("1", "dev", "staging", "prod")
 	w.configure(s)
 	w.apply()
@@ -292,11 +326,11 @@ func TestAccLostStateOfACompleteSetIsTakenOverOnlyOnRequest(t *testing.T) {
 	}
 	w.isState("complete")
 
-	s.Rollout = obj{"min_healthy_time": "0s", "adopt_existing": true}
+	s.Rollout = quick(obj{"adopt_existing": true})
 	w.configure(s)
 	w.apply()
 	w.atRest()
-	s.Rollout = nil
+	s.Rollout = quick()
 	w.configure(s)
 	w.apply()
 	w.atRest()
@@ -350,7 +384,7 @@ func TestAccAFailedUpdateKeepsThePriorConfigurationAndThePlanShowsTheRest(t *tes
 	s.Source = obj{"repo_url": f.repo.URL(), "target_revision": "main", "path": `{{if eq .env "staging"}}nowhere{{else}}apps/{{.name}}{{end}}`}
 	w.configure(s)
 	w.changes(w.planOf(), f.apps("dev", "staging", "prod")...)
-	w.failsToApply("Comparison failed", f.app("staging"), "apply again")
+	w.failsToApply("Sync failed", f.app("staging"), "apply again")
 	f.must(seen.onlyTouched(f.apps("dev", "staging")...))
 	values, tainted := w.stored()
 	if tainted {
@@ -382,12 +416,12 @@ func TestAccARecordThatWasTakenOverIsNotDeletedByTheOldState(t *testing.T) {
 	w.configure(s)
 	w.apply()
 	other := f.workspace()
-	s.Rollout = obj{"min_healthy_time": "0s", "adopt_existing": true}
+	s.Rollout = quick(obj{"adopt_existing": true})
 	other.configure(s)
 	other.apply()
 	seen.reset()
 
-	s.Rollout = nil
+	s.Rollout = quick()
 	s.Labels = obj{"tier": "gold"}
 	w.configure(s)
 	w.failsToApply("Set taken over", argoNamespace+"/"+f.name)

@@ -89,7 +89,7 @@ func TestAccRemovalsOfAnUpdateComeAfterTheLastStepInReverseOrder(t *testing.T) {
 	seen.reset()
 	s.Elements = []obj{f.element("a/dev"), f.element("c/staging"), f.element("e/prod")}
 	s.Labels = obj{"tier": "gold"}
-	s.Rollout = obj{"min_healthy_time": "0s", "max_deletions": "50%"}
+	s.Rollout = quick(obj{"max_deletions": "50%"})
 	w.configure(s)
 	p := w.planOf()
 	w.says(p.printed, "Applications will be deleted", fmt.Sprintf("%s, %s, %s", f.app("b"), f.app("d"), f.app("g")))
@@ -296,7 +296,7 @@ func TestAccDestroyOfWhatIsGoneAlready(t *testing.T) {
 func TestAccOrphanDeletionLeavesTheResourcesRunning(t *testing.T) {
 	f := newFixture(t)
 	w, s := f.workspace(), f.threeSteps()
-	s.Rollout = obj{"min_healthy_time": "0s", "deletion": "orphan"}
+	s.Rollout = quick(obj{"deletion": "orphan"})
 	f.release("1", "dev", "staging", "prod")
 	w.configure(s)
 	w.apply()

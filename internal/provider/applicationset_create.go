@@ -29,7 +29,7 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	a, diags := c.prepare(ctx, &plan, targets{})
+	a, diags := c.prepare(ctx, &plan, nil)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(a.prepareCreate()...)
@@ -80,7 +80,10 @@ func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *reso
 
 // prepare does everything that can be done before the first write: it reads the cluster, renders,
 // validates and checks again, now that nothing is unknown.
-func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known targets) (*apply, diag.Diagnostics) {
+//
+// known is what the plan was made from; nil for a create, which goes by what is live: what an
+// earlier one has rolled out keeps its revision, as in an update.
+func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *targets) (*apply, diag.Diagnostics) {
 	s, diags := readSettings(ctx, m.Rollout)
 	desired, problems := m.read()
 	diags.Append(problems...)
@@ -110,8 +113,13 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known t
 		diags.AddWarning("Applications taken over", fmt.Sprintf(
 			"These Applications existed already and belong to %s from now on: %s.", c.owner, shorten(sortedNames(adopt))))
 	}
+	if known == nil {
+		diags.Append(c.refresh(ctx)...)
+		found := targetsOf(c.live)
+		known = &found
+	}
 	a := &apply{connected: c, settings: s, content: desired, adopt: adopt}
-	a.plan = rolloutPlan(desired, known, c.proven())
+	a.plan = rolloutPlan(desired, *known, c.proven())
 	return a, diags
 }
 
@@ -153,10 +161,10 @@ func (a *apply) claim() diag.Diagnostics {
 		a.record = &argocd.Record{}
 	case a.record.State == argocd.StateComplete && !a.settings.adoptExisting:
 		diags.AddError("Set already managed", fmt.Sprintf(
-			"The set %s exists already, with %d Applications, and was not created by this resource: another Terraform state manages it, or the "+
+			"The set %s exists already, with %s, and was not created by this resource: another Terraform state manages it, or the "+
 				"state that did was lost. Nothing was changed. Choose another name; or, if no other state manages it, set "+
 				"rollout.adopt_existing = true to take it over. With create_before_destroy, a replacement needs that as well.",
-			a.owner, len(a.live)))
+			a.owner, count(len(a.live))))
 	}
 	return diags
 }
