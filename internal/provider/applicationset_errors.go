@@ -87,7 +87,7 @@ func (r report) failure(f rollout.Failure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Application %s/%s%s: %s", r.namespace, f.App, inStep(f.Step), f.Kind)
 	if f.Doing != "" {
-		fmt.Fprintf(&b, " while %s", f.Doing)
+		fmt.Fprintf(&b, " (%s)", f.Doing)
 	}
 	b.WriteString(".")
 	if f.Said != "" {
@@ -211,6 +211,14 @@ func inBrackets(label string) string {
 		return ""
 	}
 	return " (" + label + ")"
+}
+
+// count is a number of Applications in words.
+func count(n int) string {
+	if n == 1 {
+		return "1 Application"
+	}
+	return fmt.Sprintf("%d Applications", n)
 }
 
 // paragraphs joins the parts that are not empty.

@@ -27,7 +27,7 @@ func TestFailuresAreToldWithStepApplicationReasonAndNextCommand(t *testing.T) {
 	o := rollout.Outcome{
 		Step: "step 02: env in [qa]",
 		Failures: []rollout.Failure{
-			{App: "qa-1", Step: "step 02: env in [qa]", Kind: rollout.KindSyncFailed, Doing: "syncing to main@1f3a9c2", Said: "path does not exist"},
+			{App: "qa-1", Step: "step 02: env in [qa]", Kind: rollout.KindSyncFailed, Doing: "target main@1f3a9c2", Said: "path does not exist"},
 			{App: "qa-2", Step: "step 02: env in [qa]", Kind: rollout.KindDegraded, Said: "Deployment x exceeded its progress deadline"},
 		},
 		Open: []rollout.OpenApp{{Name: "prod-1", Step: "step 03: env in [prod]", Phase: rollout.PhaseWaiting, Reason: "its step has not begun"}},
@@ -41,7 +41,7 @@ func TestFailuresAreToldWithStepApplicationReasonAndNextCommand(t *testing.T) {
 		t.Errorf("the summary is %q", got)
 	}
 	for _, want := range []string{
-		`Application argocd/qa-1 in "step 02: env in [qa]": sync failed while syncing to main@1f3a9c2.`, "path does not exist",
+		`Application argocd/qa-1 in "step 02: env in [qa]": sync failed (target main@1f3a9c2).`, "path does not exist",
 		"kubectl -n argocd get applications.argoproj.io qa-1 -o yaml", "Not done (1):\n  prod-1 (step 03: env in [prod]): Waiting, its step has not begun",
 		"Run it again.", "03:04:05 qa-1 (step 02: env in [qa]) Failed: the sync failed",
 	} {

@@ -79,9 +79,9 @@ func guardAmount(removed []string, existing int, s settings, why string) diag.Di
 		names = ": " + shorten(removed)
 	}
 	diags.AddAttributeError(path.Root("rollout").AtName("max_deletions"), "Too many deletions", fmt.Sprintf(
-		"%s%s. The plan would delete %d of %d Applications; rollout.max_deletions allows %d (%s). "+
+		"%s%s. The plan would delete %d of %s; rollout.max_deletions allows %d (%s). "+
 			"If that is meant, set rollout.max_deletions = \"100%%\" for this plan.",
-		why, names, len(removed), existing, allowed, s.maxDeletions))
+		why, names, len(removed), count(existing), allowed, s.maxDeletions))
 	return diags
 }
 
@@ -93,7 +93,7 @@ func (c change) warnings(m *applicationSetModel) diag.Diagnostics {
 	}
 	if gone := c.removed(); len(gone) > 0 {
 		diags.AddWarning("Applications will be deleted", fmt.Sprintf(
-			"After the last step, %d Applications that the configuration does not generate any more are deleted: %s.", len(gone), shorten(gone)))
+			"%s that the configuration does not generate any more will be deleted after the last step: %s.", count(len(gone)), shorten(gone)))
 	}
 	manual, switchedOff := c.hazards()
 	if len(manual) > 0 {

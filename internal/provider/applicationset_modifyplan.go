@@ -156,7 +156,7 @@ func warnOfDestruction(state *applicationSetModel) diag.Diagnostics {
 	groups := rollout.RemovalGroups(labels, reverse)
 	if !reverse {
 		diags.AddWarning("Applications will be deleted", fmt.Sprintf(
-			"All %d Applications of %s are deleted at the same time (deletion_order is AllAtOnce).", len(labels), state.ID.ValueString()))
+			"%s of %s will be deleted at the same time (deletion_order is AllAtOnce).", count(len(labels)), state.ID.ValueString()))
 		return diags
 	}
 	lines := make([]string, len(groups))
@@ -164,7 +164,7 @@ func warnOfDestruction(state *applicationSetModel) diag.Diagnostics {
 		lines[i] = fmt.Sprintf("  %s: %d", labels[names[0]], len(names))
 	}
 	diags.AddWarning("Applications will be deleted", fmt.Sprintf(
-		"%d Applications of %s are deleted in this order, each group when the one before it is gone:\n%s",
-		len(labels), state.ID.ValueString(), strings.Join(lines, "\n")))
+		"%s of %s will be deleted in this order, each group when the one before it is gone:\n%s",
+		count(len(labels)), state.ID.ValueString(), strings.Join(lines, "\n")))
 	return diags
 }

@@ -348,7 +348,7 @@ func TestPlanOfRemovals(t *testing.T) {
 		err     string
 		warning string
 	}{
-		"one of five is within the default":      {left: fleet[1:], warning: "Applications will be deleted: After the last step, 1 Applications"},
+		"one of five is within the default":      {left: fleet[1:], warning: "Applications will be deleted: 1 Application that"},
 		"two of five are more than the default":  {left: fleet[2:], err: "Too many deletions: The configuration does not generate these Applications any more: dev-1, dev-2. The plan would delete 2 of 5 Applications; rollout.max_deletions allows 1 (20%)"},
 		"two of five with max_deletions = 2":     {left: fleet[2:], rollout: map[string]any{"max_deletions": "2"}, warning: "dev-1, dev-2"},
 		"one of five with max_deletions = 0":     {left: fleet[1:], rollout: map[string]any{"max_deletions": "0"}, err: "rollout.max_deletions allows 0 (0)"},
