@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const crdTimeout = 30 * time.Second
+const crdTimeout = time.Minute
 
 var (
 	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -93,11 +94,16 @@ func argoConfiguration(binaries Binaries) ([]*unstructured.Unstructured, error) 
 	}
 	for _, o := range objects {
 		o.SetNamespace(argoNamespace)
-		if o.GetName() != "argocd-cm" {
-			continue
+		var err error
+		switch o.GetName() {
+		case "argocd-cm":
+			err = unstructured.SetNestedField(o.Object, configMapHealth, "data", "resource.customizations.health.ConfigMap")
+		case "argocd-secret":
+			// Argo CD's API server would make it. The other parts only ask whether it is there.
+			err = unstructured.SetNestedField(o.Object, rand.Text(), "stringData", "server.secretkey")
 		}
-		if err := unstructured.SetNestedField(o.Object, configMapHealth, "data", "resource.customizations.health.ConfigMap"); err != nil {
-			return nil, fmt.Errorf("setting the health of ConfigMaps in argocd-cm: %w", err)
+		if err != nil {
+			return nil, fmt.Errorf("completing Argo CD's %s: %w", o.GetName(), err)
 		}
 	}
 	return append(objects, object("v1", "Secret", "argocd-redis", map[string]any{

@@ -24,6 +24,10 @@ const (
 	clientBurst = 1000
 )
 
+// readyTimeout is far above what any component needs, for machines that are busy with other
+// things at the same time.
+const readyTimeout = 2 * time.Minute
+
 // layout is where everything of one cluster listens and lies.
 type layout struct {
 	binaries    Binaries
@@ -66,6 +70,8 @@ func (l *layout) restConfig() *rest.Config {
 		TLSClientConfig: rest.TLSClientConfig{CAData: l.credentials.caPEM},
 		QPS:             clientQPS,
 		Burst:           clientBurst,
+		// The API server warns of each finalizer that Argo CD itself uses.
+		WarningHandler: rest.NoWarnings{},
 	}
 }
 
@@ -79,7 +85,7 @@ func (l *layout) components() []component {
 func (l *layout) etcdComponent() component {
 	client, peer := "http://"+addr(l.etcd), "http://"+addr(l.etcdPeer)
 	return component{
-		name: Etcd, path: l.binaries.Path("etcd"), env: l.environment(), readyTimeout: 30 * time.Second,
+		name: Etcd, path: l.binaries.Path("etcd"), env: l.environment(), readyTimeout: readyTimeout,
 		args: []string{
 			"--data-dir=" + filepath.Join(l.dir, "etcd"),
 			"--unsafe-no-fsync",
@@ -96,7 +102,7 @@ func (l *layout) apiServerComponent() component {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
 	c := l.credentials
 	return component{
-		name: APIServer, path: l.binaries.Path("kube-apiserver"), env: l.environment(), readyTimeout: 90 * time.Second,
+		name: APIServer, path: l.binaries.Path("kube-apiserver"), env: l.environment(), readyTimeout: readyTimeout,
 		args: []string{
 			"--etcd-servers=http://" + addr(l.etcd),
 			"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(l.apiServer), "--advertise-address=127.0.0.1",
@@ -123,7 +129,7 @@ func (l *layout) controllerManagerComponent() component {
 	// Its certificate is self-signed, and /healthz has nothing to protect.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
 	return component{
-		name: ControllerManager, path: l.binaries.Path("kube-controller-manager"), env: l.environment(), readyTimeout: 60 * time.Second,
+		name: ControllerManager, path: l.binaries.Path("kube-controller-manager"), env: l.environment(), readyTimeout: readyTimeout,
 		args: []string{
 			"--kubeconfig=" + l.kubeconfig,
 			"--authorization-kubeconfig=" + l.kubeconfig, "--authentication-skip-lookup",
@@ -145,7 +151,7 @@ func (l *layout) controllerManagerComponent() component {
 
 func (l *layout) redisComponent() component {
 	return component{
-		name: Redis, path: l.binaries.Path("redis"), env: l.environment(), readyTimeout: 15 * time.Second,
+		name: Redis, path: l.binaries.Path("redis"), env: l.environment(), readyTimeout: readyTimeout,
 		args:  []string{addr(l.redis)},
 		ready: func(ctx context.Context) error { return accepts(ctx, l.redis) },
 	}
@@ -153,7 +159,7 @@ func (l *layout) redisComponent() component {
 
 func (l *layout) repoServerComponent() component {
 	return component{
-		name: RepoServer, path: l.binaries.Path(RepoServer), env: l.environment(), readyTimeout: 60 * time.Second,
+		name: RepoServer, path: l.binaries.Path(RepoServer), env: l.environment(), readyTimeout: readyTimeout,
 		args: []string{
 			"--redis=" + addr(l.redis), "--disable-tls", "--client-ca-path=",
 			"--address=127.0.0.1", "--port=" + strconv.Itoa(l.repoServer),
@@ -168,7 +174,7 @@ func (l *layout) repoServerComponent() component {
 
 func (l *layout) applicationControllerComponent() component {
 	return component{
-		name: ApplicationController, path: l.binaries.Path(ApplicationController), env: l.environment(), readyTimeout: 60 * time.Second,
+		name: ApplicationController, path: l.binaries.Path(ApplicationController), env: l.environment(), readyTimeout: readyTimeout,
 		args: []string{
 			"--kubeconfig=" + l.kubeconfig, "--namespace=" + argoNamespace,
 			"--redis=" + addr(l.redis),
@@ -184,7 +190,7 @@ func (l *layout) applicationControllerComponent() component {
 
 func (l *layout) applicationSetControllerComponent() component {
 	return component{
-		name: ApplicationSetController, path: l.binaries.Path(ApplicationSetController), env: l.environment(), readyTimeout: 60 * time.Second,
+		name: ApplicationSetController, path: l.binaries.Path(ApplicationSetController), env: l.environment(), readyTimeout: readyTimeout,
 		args: []string{
 			"--kubeconfig=" + l.kubeconfig, "--namespace=" + argoNamespace,
 			"--argocd-repo-server=" + addr(l.repoServer), "--repo-server-plaintext",
@@ -193,7 +199,8 @@ func (l *layout) applicationSetControllerComponent() component {
 			"--logformat=text",
 		},
 		ready: func(ctx context.Context) error {
-			return answersOK(ctx, http.DefaultTransport, "http://"+addr(l.appSetProbe)+"/readyz", "")
+			// It registers no check with its probe server, which therefore knows no path.
+			return answersOK(ctx, http.DefaultTransport, "http://"+addr(l.appSetMetrics)+"/metrics", "")
 		},
 	}
 }
