@@ -69,6 +69,11 @@ func (r *runner) loop(events <-chan Event) {
 			}
 			r.engine.observe(r.clock.Now(), ev)
 		case result := <-r.results:
+			if r.ctx.Err() != nil {
+				// Requests fail because of the end; that is not what the run ended for.
+				r.engine.cancel(StopCancelled, nil)
+				continue
+			}
 			r.engine.result(r.clock.Now(), result)
 		case <-wake:
 			r.engine.tick(r.clock.Now())

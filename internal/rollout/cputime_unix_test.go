@@ -1,0 +1,19 @@
+//go:build unix
+
+package rollout
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// cpuTime is what this process has used of the processors so far.
+func cpuTime(t testing.TB) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
