@@ -115,6 +115,9 @@ func (r *report) testEvent(e event) {
 	switch {
 	case e.Action == "fail":
 		p.fail(e.Test)
+		if !strings.Contains(e.Test, "/") {
+			r.explain(p, e.Test) // now, and not when the rest of a long package has run
+		}
 	case p.parents[e.Test]:
 		delete(p.output, e.Test)
 	case e.Action == "skip":
@@ -162,16 +165,26 @@ func (r *report) close(e event, p *pkg) {
 		fmt.Fprintf(r.out, "%s %s (%d tests, %.1f s)\n", verdict, e.Package, total, e.Elapsed)
 	}
 	if p.counts.failed > 0 {
-		slices.Sort(p.failed)
-		for _, test := range append(p.failed, "") {
-			for _, o := range p.output[test] {
-				fmt.Fprint(r.out, "     ", o)
-			}
-		}
+		r.explain(p, "")
 	}
 	r.counts.passed += p.counts.passed
 	r.counts.failed += p.counts.failed
 	r.counts.skipped += p.counts.skipped
+}
+
+// explain prints, once, what a test and those below it that failed had to say; "" is the
+// package and all of its tests.
+func (r *report) explain(p *pkg, test string) {
+	slices.Sort(p.failed)
+	for _, f := range append(slices.Clone(p.failed), "") {
+		if test != "" && f != test && !strings.HasPrefix(f, test+"/") {
+			continue
+		}
+		for _, o := range p.output[f] {
+			fmt.Fprint(r.out, "     ", o)
+		}
+		delete(p.output, f)
+	}
 }
 
 // finish closes what go test left open and prints the counts.

@@ -78,6 +78,26 @@ func TestOnlyWhatFailedIsPrinted(t *testing.T) {
 	}
 }
 
+func TestAFailureIsExplainedAtOnceAndOnce(t *testing.T) {
+	var out strings.Builder
+	r := newReport(&out)
+	for _, line := range []string{
+		`{"Action":"run","Package":"p","Test":"Bad"}`, `{"Action":"run","Package":"p","Test":"Bad/part"}`,
+		`{"Action":"output","Package":"p","Test":"Bad/part","Output":"the reason\n"}`,
+		`{"Action":"fail","Package":"p","Test":"Bad/part"}`, `{"Action":"fail","Package":"p","Test":"Bad"}`,
+		`{"Action":"run","Package":"p","Test":"Long"}`,
+	} {
+		r.line([]byte(line))
+	}
+	if !strings.Contains(out.String(), "the reason") {
+		t.Errorf("nothing is printed while the package still runs:\n%s", out.String())
+	}
+	r.finish()
+	if n := strings.Count(out.String(), "the reason"); n != 1 {
+		t.Errorf("printed %d times:\n%s", n, out.String())
+	}
+}
+
 func TestASlowTestGetsALine(t *testing.T) {
 	_, text := run(t, `{"Action":"run","Package":"p","Test":"Slow"}`, `{"Action":"pass","Package":"p","Test":"Slow","Elapsed":61.23}`, `{"Action":"pass","Package":"p"}`)
 	if !strings.Contains(text, "pass Slow (1m1.2s)") {
