@@ -186,17 +186,27 @@ func deletionFinalizers(live []string, cascade Cascade) []string {
 	return out
 }
 
-// delete deletes exactly the Application of this UID; one of the same name that has replaced
-// it is left alone.
-func (s *Session) delete(ctx context.Context, action rollout.Action) error {
+// delete deletes exactly the Application of this UID, at this version. One of the same name that
+// has replaced it is left alone.
+func (s *Session) delete(ctx context.Context, action rollout.Action) (*rollout.Live, error) {
 	uid := types.UID(action.UID)
-	err := s.client.request(ctx, appRequest("delete", s.owner.Namespace, action.App), func() error {
-		return s.client.apps(s.owner.Namespace).Delete(ctx, action.App, metav1.DeleteOptions{
-			Preconditions: &metav1.Preconditions{UID: &uid},
-		})
-	})
-	if apierrors.IsConflict(err) {
-		return apierrors.NewNotFound(applications.GroupResource(), action.App)
+	only := metav1.Preconditions{UID: &uid}
+	if action.Version != "" {
+		only.ResourceVersion = &action.Version
 	}
-	return err
+	err := s.client.request(ctx, appRequest("delete", s.owner.Namespace, action.App), func() error {
+		return s.client.apps(s.owner.Namespace).Delete(ctx, action.App, metav1.DeleteOptions{Preconditions: &only})
+	})
+	if !apierrors.IsConflict(err) {
+		return nil, err
+	}
+	// The answer does not say in a reliable form which precondition failed.
+	current, getErr := s.fetch(ctx, action.App)
+	if getErr != nil {
+		return nil, getErr
+	}
+	if current.GetUID() != uid {
+		return nil, apierrors.NewNotFound(applications.GroupResource(), action.App)
+	}
+	return s.live(current), err
 }

@@ -19,7 +19,7 @@ type Problem struct {
 	App string
 	// Summary is a short noun phrase.
 	Summary string
-	// Detail says what was found and what to do.
+	// Detail is a sentence or more: what was found and what to do. It does not repeat App.
 	Detail string
 	// Warning is false for a reason to stop.
 	Warning bool
@@ -91,7 +91,7 @@ func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any,
 		return nil, nil
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
 		return &Problem{App: name, Summary: SummaryRefused, Detail: fmt.Sprintf(
-			"A dry run of Application %s/%s was refused: %s", owner.Namespace, name, cause(err))}, nil
+			"a dry run in namespace %s was refused: %s", owner.Namespace, cause(err))}, nil
 	}
 	return nil, err
 }
@@ -139,7 +139,7 @@ func (c *Client) rules(ctx context.Context, objects []map[string]any) (rules, []
 	var warnings []Problem
 	notChecked := func(what string, err error) {
 		warnings = append(warnings, Problem{Summary: SummaryNotChecked, Warning: true,
-			Detail: fmt.Sprintf("%s: %s", what, err)})
+			Detail: fmt.Sprintf("%s: %s.", what, err)})
 	}
 	globals, err := c.globalProjects(ctx)
 	switch {
@@ -180,8 +180,7 @@ func (r rules) check(owner Owner, controlNamespace string, object map[string]any
 	spec, name := dict(object, "spec"), nameOf(object)
 	var out []Problem
 	report := func(summary, detail string, warning bool) {
-		out = append(out, Problem{App: name, Summary: summary, Warning: warning,
-			Detail: fmt.Sprintf("Application %s/%s: %s.", owner.Namespace, name, detail)})
+		out = append(out, Problem{App: name, Summary: summary, Warning: warning, Detail: detail + "."})
 	}
 	p := projectName(spec)
 	if r.missing[p] {

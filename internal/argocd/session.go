@@ -134,8 +134,8 @@ func (s *Session) carryOut(ctx context.Context, action rollout.Action) (*rollout
 	if obj == nil {
 		return nil, apierrors.NewNotFound(applications.GroupResource(), action.App)
 	}
-	if action.Verb == rollout.Delete {
-		return nil, s.delete(ctx, action)
+	if action.Verb == rollout.Delete && string(obj.GetUID()) != action.UID {
+		return nil, apierrors.NewNotFound(applications.GroupResource(), action.App)
 	}
 	if action.Version != "" && action.Version != obj.GetResourceVersion() {
 		return s.live(obj), errMovedOn
@@ -153,6 +153,8 @@ func (s *Session) carryOut(ctx context.Context, action rollout.Action) (*rollout
 		return s.terminate(ctx, action, obj)
 	case rollout.PrepareDelete:
 		return s.prepareDelete(ctx, action, obj)
+	case rollout.Delete:
+		return s.delete(ctx, action)
 	}
 	return nil, fmt.Errorf("unknown action %q on Application %s", action.Verb, action.App)
 }

@@ -314,7 +314,9 @@ func TestRequestsThatFailForAWhileAreRetried(t *testing.T) {
 		{"a proxy's bad gateway", []step{{request: "DELETE a", status: 502}, gone}, "done"},
 		{"one that is forbidden is not", []step{fail(403, metav1.StatusReasonForbidden, 0)}, "delete applications.argoproj.io argocd/a: said the server"},
 		{"one that is gone is not", []step{fail(404, metav1.StatusReasonNotFound, 0)}, "not found"},
-		{"one of another UID is as good as gone", []step{fail(409, metav1.StatusReasonConflict, 0)}, "not found"},
+		{"one that was replaced is as good as gone", []step{fail(409, metav1.StatusReasonConflict, 0), {request: "GET a", body: []any{liveApp("a", "u-n", "9")}}}, "not found"},
+		{"one that has changed is decided on again", []step{fail(409, metav1.StatusReasonConflict, 0), {request: "GET a", body: []any{liveApp("a", "u-a", "9")}}}, "conflict at 9"},
+		{"one that went in this moment is gone", []step{fail(409, metav1.StatusReasonConflict, 0), {request: "GET a", status: 404, body: []any{status(404, metav1.StatusReasonNotFound, 0)}}}, "not found"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, client := newScript(t, test.steps...)
@@ -324,6 +326,8 @@ func TestRequestsThatFailForAWhileAreRetried(t *testing.T) {
 			got := "done"
 			if result.NotFound {
 				got = "not found"
+			} else if result.Conflict {
+				got = "conflict at " + result.Live.Version
 			} else if result.Err != nil {
 				got = result.Err.Error()
 			}
