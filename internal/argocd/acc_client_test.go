@@ -11,7 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
@@ -214,5 +216,81 @@ func TestAccNamespaceUID(t *testing.T) {
 	l.must(err)
 	if len(uid) != 36 {
 		t.Errorf("the UID is %q", uid)
+	}
+}
+
+// limited is a client whose credentials may do nothing but the verbs on Applications.
+func (l *lab) limited(name string, verbs ...any) *Client {
+	l.Helper()
+	for resource, object := range map[string]map[string]any{
+		"roles": {"kind": "Role", "rules": []any{map[string]any{"apiGroups": []any{"argoproj.io"}, "resources": []any{"applications"}, "verbs": verbs}}},
+		"rolebindings": {"kind": "RoleBinding", "roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}}},
+	} {
+		object["apiVersion"], object["metadata"] = "rbac.authorization.k8s.io/v1", map[string]any{"name": name}
+		rbac := l.client.dynamic.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}).Namespace(l.owner.Namespace)
+		_, err := rbac.Create(l.ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+		l.must(err)
+		l.Cleanup(func() { _ = rbac.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+	}
+	config := l.cluster.RESTConfig()
+	config.Impersonate.UserName = name
+	client, err := New(config, l.cluster.ArgoNamespace())
+	l.must(err)
+	return client
+}
+
+func TestAccWhatMayNotBeReadIsSaidAndNotChecked(t *testing.T) {
+	l := newLab(t, "acc-limited")
+	l.commit("1", 0)
+	app := l.rendered("acc-limited", nil)
+	r := l.session(SessionOptions{}, app)
+	r.ok(rollout.Action{Verb: rollout.Write, App: "acc-limited", StepLabel: "step 01"})
+	c := l.limited("acc-limited", "get", "list", "watch", "create", "update")
+
+	if _, err := c.NamespaceUID(l.ctx); !errors.Is(err, ErrForbidden) {
+		t.Errorf("reading the namespace gave %v, want forbidden", err)
+	}
+	if _, err := c.LoadRecord(l.ctx, l.owner); !errors.Is(err, ErrForbidden) {
+		t.Errorf("reading the record gave %v, want forbidden", err)
+	}
+	if _, err := c.KnownDestinations(l.ctx, nil); !errors.Is(err, ErrForbidden) {
+		t.Errorf("reading the clusters gave %v, want forbidden", err)
+	}
+	var request *RequestError
+	if _, err := c.Refresh(l.ctx, l.owner, []string{"acc-limited"}, patience); !errors.Is(err, ErrForbidden) || !errors.As(err, &request) ||
+		request.Verb != "patch" || request.Resource != "applications.argoproj.io" || request.Name != "acc-limited" {
+		t.Errorf("the refresh gave %v, want forbidden, with what was forbidden", err)
+	}
+	_, existing, err := c.List(l.ctx, l.owner)
+	l.must(err)
+	problems, err := c.Preflight(l.ctx, l.owner, []map[string]any{app, l.rendered("acc-limited-new", nil)}, existing)
+	l.must(err)
+	for _, p := range problems {
+		if !p.Warning || p.Summary != SummaryNotChecked {
+			t.Errorf("found %+v, want warnings that something was not checked", p)
+		}
+	}
+	if len(problems) != 2 {
+		t.Errorf("%d problems, want one for the clusters and one for the AppProject: %+v", len(problems), problems)
+	}
+	limited := c.Session(l.owner, map[string]map[string]any{"acc-limited": app}, SessionOptions{})
+	limited.remember(l.get("acc-limited"))
+	if result := limited.Do(l.ctx, rollout.Action{Verb: rollout.Mark, App: "acc-limited", StepLabel: "x"}); !errors.Is(result.Err, ErrForbidden) {
+		t.Errorf("marking gave %+v, want forbidden", result)
+	}
+	r.untilLive("acc-limited", "is compared", func(l rollout.Live) bool { return len(l.Sync.Revisions) > 0 })
+	r.remove("acc-limited")
+}
+
+func TestAccWrongCredentialsAreUnauthorized(t *testing.T) {
+	l := newLab(t, "acc-token")
+	config := rest.AnonymousClientConfig(l.cluster.RESTConfig())
+	config.BearerToken = "expired-token"
+	client, err := New(config, l.cluster.ArgoNamespace())
+	l.must(err)
+	_, _, err = client.List(l.ctx, l.owner)
+	if !errors.Is(err, ErrUnauthorized) || strings.Contains(err.Error(), "expired-token") {
+		t.Errorf("listing gave %v, want unauthorized, without the token", err)
 	}
 }
