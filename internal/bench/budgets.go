@@ -62,8 +62,13 @@ func budgets(results []result) []budget {
 	compare(change, providerDefault, change, 0.8)
 	compare(remove, providerZero, remove, 1.0)
 	compare(remove, providerDefault, remove, 1.0)
-	for _, what := range []string{create, change, changeOne, changeLimit} {
-		all = append(all, requestBudgets(find(results, what, providerDefault))...)
+	lsRemotes := 0.0 // a new Application costs one, whoever creates it
+	if theirs := find(results, create, controller); theirs != nil && theirs.counted.lsRemotes > 0 {
+		lsRemotes = theirs.counted.lsRemotes / float64(theirs.course.Changed)
+	}
+	all = append(all, requestBudgets(find(results, create, providerDefault), lsRemotes)...)
+	for _, what := range []string{change, changeOne, changeLimit} {
+		all = append(all, requestBudgets(find(results, what, providerDefault), 0)...)
 	}
 	// With the defaults the wait for min_healthy_time comes between the two.
 	for _, what := range []string{create, change} {
@@ -75,26 +80,28 @@ func budgets(results []result) []budget {
 }
 
 // requestBudgets are those of one apply.
-func requestBudgets(r *result) []budget {
+func requestBudgets(r *result, lsRemotes float64) []budget {
 	if r == nil {
 		return nil
 	}
 	name := func(what string) string { return fmt.Sprintf("%s: %s", r.what, what) }
+	changed := r.course.Changed
+	dry, dryOthers := r.apply.dryRuns()
 	all := []budget{
 		{name("LIST of Applications"), 1, float64(r.apply.Kinds["LIST applications"]), ""},
 		{name("WATCH of Applications"), 1, float64(r.apply.Kinds["WATCH applications"]), ""},
+		{name("Applications written that are not changed"), 0, float64(max(0, len(r.apply.Writes)-changed)), ""},
+		{name("dry runs of Applications that are not changed"), 0, float64(dryOthers), ""},
 	}
-	changed := r.course.Changed
-	all = append(all, budget{name("Applications written that are not changed"), 0, float64(max(0, len(r.apply.Writes)-changed)), ""})
 	if changed == 0 {
 		return all
 	}
 	all = append(all,
 		budget{name("writes per changed Application"), 3, float64(r.apply.total()) / float64(changed), ""},
-		budget{name("dry runs per changed Application"), 1, float64(r.apply.dryRuns()) / float64(changed), ""},
+		budget{name("dry runs per changed Application"), 1, float64(dry) / float64(changed), ""},
 	)
 	if r.countedApply.lsRemotes >= 0 {
-		all = append(all, budget{name("git ls-remotes of the apply per changed Application"), 0, r.countedApply.lsRemotes / float64(changed), ""})
+		all = append(all, budget{name("git ls-remotes of the apply per changed Application"), lsRemotes, r.countedApply.lsRemotes / float64(changed), ""})
 	}
 	return all
 }

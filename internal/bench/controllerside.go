@@ -11,10 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane"
 )
 
 // poll is how often an ApplicationSet is looked at. Nothing that is measured depends on it.
 const poll = 250 * time.Millisecond
+
+// restTimeout is how long what follows a measured row may take.
+const restTimeout = 3 * time.Minute
 
 // controllerCreate measures Argo CD's controller creating the set.
 func (b *bench) controllerCreate(ctx context.Context, what string, commit commit, set map[string]any) error {
@@ -75,16 +80,20 @@ func (b *bench) controllerDelete(ctx context.Context, what string) error {
 	})
 }
 
-// controllerAtRest waits until the controller says that its rollout has ended: a commit before
-// that would be another measurement.
+// controllerAtRest waits until the controller says that its rollout has ended, and until what it
+// syncs over again is done: otherwise that would be part of the next row.
 func (b *bench) controllerAtRest(ctx context.Context) error {
-	return b.await(ctx, "at rest", func(ctx context.Context) (bool, error) {
+	err := b.await(ctx, "at rest", func(ctx context.Context) (bool, error) {
 		set, err := b.client.Resource(applicationSets).Namespace(b.namespace()).Get(ctx, setName, metav1.GetOptions{})
 		if err != nil {
 			return false, err
 		}
 		return atRest(set, b.options.apps), nil
 	})
+	if err != nil {
+		return err
+	}
+	return b.recorder.until(ctx, restTimeout, b.options.apps, "at rest", isAtRest)
 }
 
 // atRest tells that the set's status has n Applications, all Healthy.
@@ -99,8 +108,8 @@ func atRest(set *unstructured.Unstructured, n int) bool {
 }
 
 func (b *bench) await(ctx context.Context, what string, is func(context.Context) (bool, error)) error {
-	if err := wait.PollUntilContextTimeout(ctx, poll, 3*time.Minute, true, is); err != nil {
-		return fmt.Errorf("waiting until the ApplicationSet is %s: %w\n%s", what, err, b.cluster.LogTail("argocd-applicationset-controller"))
+	if err := wait.PollUntilContextTimeout(ctx, poll, restTimeout, true, is); err != nil {
+		return fmt.Errorf("waiting until the ApplicationSet is %s: %w\n%s", what, err, b.cluster.LogTail(controlplane.ApplicationSetController))
 	}
 	return nil
 }

@@ -79,5 +79,5 @@ func (p *providerSide) terraform(ctx context.Context, r *result, command string)
 	if command == "destroy" {
 		return nil
 	}
-	return p.recorder.until(ctx, 10*time.Second, p.options.apps, "at rest", func(a *seen) bool { return a.asked.IsZero() || isDone(a) })
+	return p.recorder.until(ctx, 10*time.Second, p.options.apps, "at rest", isAtRest)
 }

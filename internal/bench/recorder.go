@@ -40,8 +40,10 @@ type recorder struct {
 type seen struct {
 	step   string
 	exists bool
-	// created, asked (for an operation), done (synced to the wanted commit and healthy) and gone
-	// are zero while it has not happened.
+	// reached tells that it is synced to the wanted commit and healthy now.
+	reached bool
+	// created, asked (for an operation), done (reached for the first time: Argo CD's controller
+	// syncs several times over) and gone are zero while it has not happened.
 	created, asked, done, gone time.Time
 }
 
@@ -109,10 +111,7 @@ func (r *recorder) take(now time.Time, deleted bool, o *unstructured.Unstructure
 	if o.GetDeletionTimestamp() != nil && !deleted {
 		m.write = true
 	}
-	switch {
-	case !reached(o, r.want):
-		a.done = time.Time{}
-	case a.done.IsZero():
+	if a.reached = reached(o, r.want); a.reached && a.done.IsZero() {
 		a.done = now
 	}
 	r.log = append(r.log, m)
@@ -178,13 +177,16 @@ func (r *recorder) until(ctx context.Context, timeout time.Duration, n int, what
 func isDone(a *seen) bool { return !a.done.IsZero() }
 func isGone(a *seen) bool { return !a.exists }
 
+// isAtRest is for Applications of which some have been asked to sync.
+func isAtRest(a *seen) bool { return a.asked.IsZero() || a.reached }
+
 // course is how a rollout or deletion went, as seen from outside.
 type course struct {
 	// Changed is how many Applications were written or deleted.
 	Changed int
 	// First is the first write, Last when the last of them was done or gone.
 	First, Last time.Time
-	// Steps are the times that the steps took, in order of their begin.
+	// Steps are the times that the steps took, in order of their begin; nil when they overlap.
 	Steps []time.Duration
 	// Gap is the longest time from the last event of a step to the first write of the next.
 	Gap time.Duration
@@ -220,11 +222,16 @@ func (r *recorder) course() course {
 	}
 	order, longest := stepsOf(r.log)
 	c.Gap = longest
-	for _, step := range order {
+	overlap := false
+	for i, step := range order {
 		if c.First.IsZero() || step.began.Before(c.First) { // a deletion creates and asks for nothing
 			c.First = step.began
 		}
 		c.Steps = append(c.Steps, ends[step.name].Sub(step.began))
+		overlap = overlap || i > 0 && step.began.Before(ends[order[i-1].name])
+	}
+	if overlap {
+		c.Steps, c.Gap = nil, 0
 	}
 	return c
 }

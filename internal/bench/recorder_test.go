@@ -63,6 +63,31 @@ func TestCourseOfARollout(t *testing.T) {
 	wantSeconds(t, "the gap", c.Gap, 0.25)
 }
 
+func TestStepsThatOverlapAreNotTimed(t *testing.T) {
+	r := emptyRecorder()
+	r.take(at(1), false, application("a", "s01", true, ""))
+	r.take(at(2), false, application("b", "s02", true, ""))
+	r.take(at(3), false, application("a", "s01", false, wanted))
+	r.take(at(4), false, application("b", "s02", false, wanted))
+	if c := r.course(); c.Changed != 2 || c.Steps != nil || c.Gap != 0 || !c.Last.Equal(at(4)) {
+		t.Errorf("the course is %+v", c)
+	}
+}
+
+func TestAnApplicationThatIsSyncedAgainWasDoneTheFirstTime(t *testing.T) {
+	r := emptyRecorder()
+	r.take(at(1), false, application("a", "s01", true, ""))
+	r.take(at(2), false, application("a", "s01", false, wanted))
+	r.take(at(3), false, application("a", "s01", true, wanted))
+	if a := r.apps["a"]; !isDone(a) || isAtRest(a) {
+		t.Errorf("done %v, at rest %v; want done and not at rest", isDone(a), isAtRest(a))
+	}
+	r.take(at(4), false, application("a", "s01", false, wanted))
+	if c := r.course(); !c.Last.Equal(at(2)) || !isAtRest(r.apps["a"]) {
+		t.Errorf("the course is %+v, at rest %v", c, isAtRest(r.apps["a"]))
+	}
+}
+
 func TestCourseAfterAResetHasOnlyWhatIsChangedSince(t *testing.T) {
 	r := emptyRecorder()
 	r.take(at(1), false, application("a", "s01", true, ""))

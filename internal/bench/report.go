@@ -79,16 +79,17 @@ func onCluster(results []result) []result {
 }
 
 func timeTable(results []result) *table {
-	t := &table{header: []string{"what", "side", "total", "rollout", "total / controller's", "other work"}}
+	t := &table{header: []string{"what", "side", "total", "rollout", "total / controller's", "rollout / controller's total", "other work"}}
 	for _, r := range onCluster(results) {
-		others, against := "unknown", ""
+		others, total, rollout := "unknown", "", ""
 		if r.others >= 0 {
 			others = fmt.Sprintf("%.1f cores", r.others)
 		}
 		if theirs := find(results, r.what, controller); theirs != nil && r.side != controller {
-			against = fmt.Sprintf("%.2f x", ratio(r.wall(), theirs.wall()))
+			total = fmt.Sprintf("%.2f x", ratio(r.wall(), theirs.wall()))
+			rollout = fmt.Sprintf("%.2f x", ratio(r.rollout(), theirs.wall()))
 		}
-		t.add(r.what, r.side, seconds(r.wall()), seconds(r.rollout()), against, others)
+		t.add(r.what, r.side, seconds(r.wall()), seconds(r.rollout()), total, rollout, others)
 	}
 	return t
 }
@@ -114,7 +115,7 @@ func requestTable(results []result) *table {
 	for _, r := range onCluster(results) {
 		if r.apply != nil {
 			t.add(r.what, r.side, fmt.Sprint(r.course.Changed), fmt.Sprint(r.apply.total()), fmt.Sprint(r.apply.most()),
-				fmt.Sprint(r.apply.dryRuns()), fmt.Sprint(r.apply.Refreshes), kinds(r.apply))
+				fmt.Sprint(sum(r.apply.DryRuns)), fmt.Sprint(r.apply.Refreshes), kinds(r.apply))
 		}
 	}
 	return t
@@ -165,13 +166,17 @@ func courseTable(results []result) *table {
 		if !r.planned.IsZero() {
 			began, planning = r.planned, seconds(r.planned.Sub(r.began))
 		}
-		steps, sum := make([]string, len(r.course.Steps)), time.Duration(0)
-		for i, step := range r.course.Steps {
-			steps[i] = fmt.Sprintf("%.1f", step.Seconds())
-			sum += step
+		steps, between := "all at once", ""
+		if len(r.course.Steps) > 0 {
+			var times []string
+			left := r.rollout()
+			for _, step := range r.course.Steps {
+				times = append(times, fmt.Sprintf("%.1f", step.Seconds()))
+				left -= step
+			}
+			steps, between = strings.Join(times, " "), seconds(max(0, left))
 		}
-		t.add(r.what, r.side, seconds(r.wall()), planning, seconds(r.first().Sub(began)), strings.Join(steps, " "),
-			seconds(r.rollout()-sum), seconds(r.ended.Sub(r.course.Last)))
+		t.add(r.what, r.side, seconds(r.wall()), planning, seconds(r.first().Sub(began)), steps, between, seconds(r.ended.Sub(r.course.Last)))
 	}
 	return t
 }

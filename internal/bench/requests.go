@@ -84,8 +84,8 @@ func (r request) persists() bool {
 // tally counts requests.
 type tally struct {
 	Kinds map[string]int
-	// Writes are the requests that persist, for each Application.
-	Writes map[string]int
+	// Writes are the requests that persist, DryRuns those that do not, for each Application.
+	Writes, DryRuns map[string]int
 	// Refused are the answers of 400 and above, by kind.
 	Refused map[string]int
 	// Refreshes are the comparisons asked for.
@@ -95,7 +95,7 @@ type tally struct {
 }
 
 func newTally() *tally {
-	return &tally{Kinds: map[string]int{}, Writes: map[string]int{}, Refused: map[string]int{}}
+	return &tally{Kinds: map[string]int{}, Writes: map[string]int{}, DryRuns: map[string]int{}, Refused: map[string]int{}}
 }
 
 // add counts a request that was answered with this status.
@@ -111,29 +111,35 @@ func (t *tally) add(r request, status int, now time.Time) {
 			t.First = now
 		}
 	}
+	if r.Dry && r.Resource == "applications" {
+		t.DryRuns[r.Name]++
+	}
 	if r.Refresh && !r.Dry {
 		t.Refreshes++
 	}
 }
 
 // total is the number of requests that persist.
-func (t *tally) total() int {
+func (t *tally) total() int { return sum(t.Writes) }
+
+func sum(counts map[string]int) int {
 	n := 0
-	for _, writes := range t.Writes {
-		n += writes
+	for _, count := range counts {
+		n += count
 	}
 	return n
 }
 
-// dryRuns is the number of dry runs.
-func (t *tally) dryRuns() int {
-	n := 0
-	for kind, count := range t.Kinds {
-		if strings.HasSuffix(kind, "(dry run)") {
-			n += count
+// dryRuns are those of Applications that were written, and of all others.
+func (t *tally) dryRuns() (written, others int) {
+	for name, count := range t.DryRuns {
+		if t.Writes[name] > 0 {
+			written += count
+		} else {
+			others += count
 		}
 	}
-	return n
+	return written, others
 }
 
 // most is the largest number of writes that one Application has got.

@@ -53,19 +53,22 @@ func TestTallyTellsWhatPersistsFromWhatDoesNot(t *testing.T) {
 		{request{Verb: "PATCH", Resource: "applications", Name: "a", Refresh: true}, http.StatusOK},
 		{request{Verb: "PUT", Resource: "applications", Name: "b"}, http.StatusOK},
 		{request{Verb: "PUT", Resource: "configmaps", Name: "c"}, http.StatusOK},
+		{request{Verb: "PUT", Resource: "applications", Name: "d", Dry: true}, http.StatusOK},
 	}
 	tally := newTally()
 	for i, r := range requests {
 		tally.add(r.r, r.status, first.Add(time.Duration(i)*time.Second))
 	}
-	if tally.total() != 3 || tally.most() != 2 || tally.dryRuns() != 1 || tally.Refreshes != 1 || len(tally.Writes) != 2 {
-		t.Errorf("total %d, most %d, dry runs %d, refreshes %d, Applications %d; want 3, 2, 1, 1, 2",
-			tally.total(), tally.most(), tally.dryRuns(), tally.Refreshes, len(tally.Writes))
+	if tally.total() != 3 || tally.most() != 2 || tally.Refreshes != 1 || len(tally.Writes) != 2 {
+		t.Errorf("total %d, most %d, refreshes %d, Applications %d; want 3, 2, 1, 2", tally.total(), tally.most(), tally.Refreshes, len(tally.Writes))
+	}
+	if written, others := tally.dryRuns(); written != 1 || others != 1 {
+		t.Errorf("%d dry runs of written Applications and %d of others, want 1 of a and 1 of d", written, others)
 	}
 	if want := first.Add(3 * time.Second); !tally.First.Equal(want) {
 		t.Errorf("the first write is at %s, want %s: a refused one is none", tally.First, want)
 	}
-	want := "1 LIST applications, 1 PATCH applications (refresh), 1 POST applications (dry run), 3 PUT applications (1 refused), 1 PUT configmaps"
+	want := "1 LIST applications, 1 PATCH applications (refresh), 1 POST applications (dry run), 3 PUT applications (1 refused), 1 PUT applications (dry run), 1 PUT configmaps"
 	if got := kinds(tally); got != want {
 		t.Errorf("in words %q, want %q", got, want)
 	}

@@ -5,20 +5,23 @@ import (
 	"errors"
 )
 
-// rows are the measurements in order. Each leaves no Application behind.
-func rows(o options) []func(context.Context, *bench) error {
-	all := []func(context.Context, *bench) error{
-		rowWarmUp,
-		rowsController,
-		func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerZero, "0s") },
-		func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerDefault, "") },
-		rowsProviderTogether,
-		rowsEngine,
+// row is a measurement, or several that build on each other. It leaves no Application behind.
+type row struct {
+	name    string
+	measure func(context.Context, *bench) error
+}
+
+// rows are all of them, in order.
+func rows() []row {
+	return []row{
+		{"warm-up", rowWarmUp},
+		{"controller", rowsController},
+		{"zero", func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerZero, "0s") }},
+		{"defaults", func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerDefault, "") }},
+		{"together", rowsProviderTogether},
+		{"engine", rowsEngine},
+		{"plan", rowsPlan},
 	}
-	if o.planApps > 0 {
-		all = append(all, rowsPlan)
-	}
-	return all
 }
 
 // rowWarmUp rolls out and deletes once, unmeasured: programs, caches and the clone of the
@@ -64,6 +67,9 @@ func rowsController(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	if err := b.controllerCreate(ctx, createTogether, b.commitAll(), b.set(automated)); err != nil {
+		return err
+	}
+	if err := b.recorder.until(ctx, restTimeout, b.options.apps, "at rest", isAtRest); err != nil {
 		return err
 	}
 	if err := b.controllerChange(ctx, changeTogether, b.commitAll()); err != nil {
