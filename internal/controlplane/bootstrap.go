@@ -1,9 +1,13 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sort"
@@ -15,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -48,7 +53,7 @@ return hs
 // bootstrap creates what Argo CD needs to run: its CustomResourceDefinitions first, then its
 // namespace and configuration, and the AppProject "default", which only Argo CD's API server
 // would make.
-func bootstrap(ctx context.Context, client dynamic.Interface, binaries Binaries) error {
+func bootstrap(ctx context.Context, config *rest.Config, client dynamic.Interface, binaries Binaries) error {
 	definitions, err := readManifests(filepath.Join(binaries.Dir, "crds"))
 	if err != nil {
 		return err
@@ -75,14 +80,18 @@ func bootstrap(ctx context.Context, client dynamic.Interface, binaries Binaries)
 	if err := waitServed(ctx, client); err != nil {
 		return err
 	}
-	return create(ctx, client, object("argoproj.io/v1alpha1", "AppProject", "default", map[string]any{
+	project := object("argoproj.io/v1alpha1", "AppProject", "default", map[string]any{
 		"spec": map[string]any{
 			"sourceRepos":                []any{"*"},
 			"destinations":               []any{map[string]any{"server": "*", "namespace": "*"}},
 			"clusterResourceWhitelist":   []any{map[string]any{"group": "*", "kind": "*"}},
 			"namespaceResourceWhitelist": []any{map[string]any{"group": "*", "kind": "*"}},
 		},
-	}))
+	})
+	if err := create(ctx, client, project); err != nil {
+		return err
+	}
+	return waitOpenAPI(ctx, config)
 }
 
 // argoConfiguration is Argo CD's own default configuration, plus the health of ConfigMaps and
@@ -127,6 +136,54 @@ func waitServed(ctx context.Context, client dynamic.Interface) error {
 		return fmt.Errorf("kube-apiserver does not serve Argo CD's resources %s after their definitions were created: %w", crdTimeout, last)
 	}
 	return nil
+}
+
+// waitOpenAPI waits until the API server describes the new resources. It puts the description
+// together when it is first asked for, which on a busy machine takes longer than Argo CD's
+// application controller waits: the first Application would get a ComparisonError.
+func waitOpenAPI(ctx context.Context, config *rest.Config) error {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return err
+	}
+	last := errors.New("not asked yet")
+	err = wait.PollUntilContextTimeout(ctx, readyPoll, 2*crdTimeout, true, func(ctx context.Context) (bool, error) {
+		document, err := openAPI(ctx, client, config.Host)
+		if err != nil {
+			last = err
+			return false, nil
+		}
+		for _, definition := range []string{"ApplicationList", "ApplicationSetList", "AppProjectList"} {
+			if !bytes.Contains(document, []byte("io.argoproj.v1alpha1."+definition)) {
+				last = fmt.Errorf("%s is not described yet", definition)
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("kube-apiserver does not describe Argo CD's resources in its OpenAPI document: %w", last)
+	}
+	return nil
+}
+
+// openAPI is the API server's OpenAPI document in the encoding that client-go, and so Argo CD,
+// asks for. Each encoding is put together, and cached, on its own.
+func openAPI(ctx context.Context, client *http.Client, host string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/openapi/v2", nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers %s", response.Status)
+	}
+	return io.ReadAll(response.Body)
 }
 
 // create creates an object. One that exists already is left as it is.

@@ -144,7 +144,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	for _, name := range []string{ControllerManager, Redis, RepoServer} {
 		group.Go(func() error { return c.StartComponent(groupCtx, name) })
 	}
-	group.Go(func() error { return bootstrap(groupCtx, c.dynamic, options.Binaries) })
+	group.Go(func() error { return bootstrap(groupCtx, c.config, c.dynamic, options.Binaries) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
