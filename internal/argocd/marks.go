@@ -32,6 +32,9 @@ const (
 	// markPrefix starts all of our own marks; they never count into the spec hash.
 	markPrefix = "argocdprogressive.io/"
 
+	// nudgeAnnotation comes and goes to make Argo CD look at an Application; see nudger.
+	nudgeAnnotation = "argocdprogressive.io/nudge"
+
 	// tokenInfo names the entry of operation.info that identifies an operation of ours.
 	tokenInfo = "argocdprogressive.io/operation"
 	// initiatorPrefix starts operation.initiatedBy.username; the target hash follows. Argo CD keeps

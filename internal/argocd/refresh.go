@@ -47,7 +47,10 @@ func (c *Client) Refresh(ctx context.Context, owner Owner, names []string, timeo
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	h := handshakes{client: c, owner: owner, pending: map[string]string{}, live: map[string]rollout.Live{}}
+	h := handshakes{
+		client: c, owner: owner, pending: map[string]string{}, live: map[string]rollout.Live{},
+		seen: map[string]*unstructured.Unstructured{},
+	}
 	for _, name := range names {
 		h.pending[name] = ""
 	}
@@ -69,6 +72,9 @@ type handshakes struct {
 	// pending: name -> id of the refresh asked for; empty while it has not been.
 	pending map[string]string
 	live    map[string]rollout.Live
+	// seen are the latest states of those that are pending.
+	seen   map[string]*unstructured.Unstructured
+	nudger nudger
 	// hopeless are the names that will get no answer.
 	hopeless []string
 	// mu guards pending against requests that run at once.
@@ -113,6 +119,7 @@ func (h *handshakes) giveUpMissing(found []*unstructured.Unstructured) {
 func (h *handshakes) giveUp(name string) {
 	if _, waiting := h.pending[name]; waiting {
 		delete(h.pending, name)
+		delete(h.seen, name)
 		h.hopeless = append(h.hopeless, name)
 	}
 }
@@ -129,10 +136,14 @@ func (h *handshakes) follow(ctx context.Context, version string) error {
 		return err
 	}
 	defer w.Stop()
+	silence := time.NewTicker(nudgeEvery)
+	defer silence.Stop()
 	for len(h.pending) > 0 {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case now := <-silence.C:
+			h.client.touch(ctx, h.nudger.overlooked(now, slices.Collect(maps.Values(h.seen))))
 		case event, open := <-w.ResultChan():
 			if !open {
 				return nil
@@ -159,6 +170,9 @@ func (h *handshakes) take(ctx context.Context, seen []*unstructured.Unstructured
 	for _, obj := range seen {
 		name := obj.GetName()
 		id, waiting := h.pending[name]
+		if waiting {
+			h.seen[name] = obj
+		}
 		if waiting && obj.GetAnnotations()[skipReconcileAnnotation] == "true" {
 			h.giveUp(name)
 			continue
@@ -171,6 +185,7 @@ func (h *handshakes) take(ctx context.Context, seen []*unstructured.Unstructured
 			continue
 		}
 		delete(h.pending, name)
+		delete(h.seen, name)
 		h.live[name] = Facts(obj)
 		if obj.GetAnnotations()[refreshTimestampAnnotation] == id {
 			tidy = append(tidy, obj)

@@ -35,6 +35,7 @@ func (s *Session) Watch(ctx context.Context) (<-chan rollout.Event, error) {
 		return nil, err
 	}
 	events := make(chan rollout.Event)
+	go s.nudge(ctx)
 	go func() {
 		defer close(events)
 		f := follower{Session: s, ctx: ctx, events: events, version: version}

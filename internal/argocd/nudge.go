@@ -1,0 +1,120 @@
+package argocd
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// Argo CD can overlook what it was asked for. After each patch of an Application its controller
+// puts the answer into its own cache (PatchAppWithWriteBack in controller/appcontroller.go,
+// 3.6.1). When an operation, a deletion or a refresh arrives in that moment, the older copy hides
+// it, and nothing happens before the next event of the Application; without one, before the
+// resync minutes later. Seen: 2 of about 100 deletions on a busy machine. Any event will do, so an
+// Application that was asked for something and has been silent since is touched.
+const (
+	// nudgeAfter is how long an Application must have been silent.
+	nudgeAfter = 2 * time.Second
+	// nudgeEvery is how often silence is looked for.
+	nudgeEvery = 500 * time.Millisecond
+	// mostNudges is how often one request is repeated: it may be Argo CD that does not run.
+	mostNudges = 3
+)
+
+// nudger finds Applications that Argo CD seems to have overlooked.
+type nudger struct {
+	silent map[types.UID]silence
+}
+
+// silence is how long nothing has changed of an Application that was asked for something.
+type silence struct {
+	asked, version string
+	since          time.Time
+	nudges         int
+}
+
+// overlooked are those of the Applications that are to be touched now.
+func (n *nudger) overlooked(now time.Time, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var due []*unstructured.Unstructured
+	silent := map[types.UID]silence{}
+	for _, obj := range objs {
+		asked := askedFor(obj)
+		if asked == "" {
+			continue
+		}
+		s := n.silent[obj.GetUID()]
+		switch {
+		case s.asked != asked:
+			s = silence{asked: asked, version: obj.GetResourceVersion(), since: now}
+		case s.version != obj.GetResourceVersion():
+			s.version, s.since = obj.GetResourceVersion(), now
+		case now.Sub(s.since) >= nudgeAfter && s.nudges < mostNudges:
+			s.since = now
+			s.nudges++
+			due = append(due, obj)
+		}
+		silent[obj.GetUID()] = s
+	}
+	n.silent = silent
+	return due
+}
+
+// askedFor names what Argo CD is to do with an Application and has not begun, empty for nothing.
+func askedFor(obj *unstructured.Unstructured) string {
+	annotations := obj.GetAnnotations()
+	switch phase := text(obj.Object, "status", "operationState", "phase"); {
+	case obj.GetDeletionTimestamp() != nil:
+		return "deletion"
+	case dict(obj.Object, "operation") != nil && phase != rollout.Running && phase != rollout.Terminating:
+		return "operation " + tokenOf(dict(obj.Object, "operation"))
+	case annotations[refreshAnnotation] != "":
+		return "refresh " + annotations[refreshTimestampAnnotation]
+	}
+	return ""
+}
+
+// nudge touches the Applications of the session that Argo CD has overlooked, until ctx ends.
+func (s *Session) nudge(ctx context.Context) {
+	ticker := time.NewTicker(nudgeEvery)
+	defer ticker.Stop()
+	var n nudger
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			s.mu.Lock()
+			objs := slices.Collect(maps.Values(s.seen))
+			s.mu.Unlock()
+			s.client.touch(ctx, n.overlooked(now, objs))
+		}
+	}
+}
+
+// touch makes events of Applications: an annotation comes and goes. Whether it succeeds is seen by
+// what Argo CD does then, so errors are left alone.
+func (c *Client) touch(ctx context.Context, objs []*unstructured.Unstructured) {
+	_ = parallel(len(objs), func(i int) error {
+		for _, value := range []any{time.Now().UTC().Format(time.RFC3339Nano), nil} {
+			body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+				"uid": objs[i].GetUID(), "annotations": map[string]any{nudgeAnnotation: value},
+			}})
+			if err != nil {
+				return err
+			}
+			_, err = c.apps(objs[i].GetNamespace()).Patch(ctx, objs[i].GetName(), types.MergePatchType, body, metav1.PatchOptions{})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,94 @@
+package argocd
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func asked(edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	obj := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
+	obj.SetName("a")
+	obj.SetUID("uid-a")
+	obj.SetResourceVersion("1")
+	for _, edit := range edits {
+		edit(obj)
+	}
+	return obj
+}
+
+func operationAsked(obj *unstructured.Unstructured) { obj.Object["operation"] = map[string]any{} }
+
+func operationIn(phase string) func(*unstructured.Unstructured) {
+	return func(obj *unstructured.Unstructured) {
+		operationAsked(obj)
+		obj.Object["status"] = map[string]any{"operationState": map[string]any{"phase": phase}}
+	}
+}
+
+func deletionAsked(obj *unstructured.Unstructured) {
+	obj.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
+}
+
+func refreshAsked(id string) func(*unstructured.Unstructured) {
+	return func(obj *unstructured.Unstructured) {
+		obj.SetAnnotations(map[string]string{refreshAnnotation: "normal", refreshTimestampAnnotation: id})
+	}
+}
+
+func version(v string) func(*unstructured.Unstructured) {
+	return func(obj *unstructured.Unstructured) { obj.SetResourceVersion(v) }
+}
+
+func uid(u types.UID) func(*unstructured.Unstructured) {
+	return func(obj *unstructured.Unstructured) { obj.SetUID(u) }
+}
+
+func TestApplicationsThatAreSilentAfterARequestAreTouched(t *testing.T) {
+	type look struct {
+		at  time.Duration
+		obj *unstructured.Unstructured
+		due bool
+	}
+	for name, looks := range map[string][]look{
+		"an operation that does not begin": {
+			{0, asked(operationAsked), false},
+			{nudgeAfter - time.Millisecond, asked(operationAsked), false},
+			{nudgeAfter, asked(operationAsked), true},
+			{nudgeAfter + time.Second, asked(operationAsked), false},
+		},
+		"an operation after another one": {{0, asked(operationIn("Succeeded")), false}, {nudgeAfter, asked(operationIn("Succeeded")), true}},
+		"an operation that runs":         {{0, asked(operationIn("Running")), false}, {nudgeAfter, asked(operationIn("Running")), false}},
+		"a deletion":                     {{0, asked(deletionAsked), false}, {nudgeAfter, asked(deletionAsked), true}},
+		"a refresh":                      {{0, asked(refreshAsked("1")), false}, {nudgeAfter, asked(refreshAsked("1")), true}},
+		"another refresh":                {{0, asked(refreshAsked("1")), false}, {nudgeAfter, asked(refreshAsked("2")), false}},
+		"nothing that is asked for":      {{0, asked(), false}, {nudgeAfter, asked(), false}},
+		"a deletion that moves on": {
+			{0, asked(deletionAsked), false},
+			{nudgeAfter, asked(deletionAsked, version("2")), false},
+			{2*nudgeAfter - time.Millisecond, asked(deletionAsked, version("2")), false},
+			{2 * nudgeAfter, asked(deletionAsked, version("2")), true},
+		},
+		"another Application of the same name": {{0, asked(deletionAsked), false}, {nudgeAfter, asked(deletionAsked, uid("uid-b")), false}},
+		"a controller that does not run": {
+			{0, asked(deletionAsked), false},
+			{nudgeAfter, asked(deletionAsked), true},
+			{2 * nudgeAfter, asked(deletionAsked), true},
+			{3 * nudgeAfter, asked(deletionAsked), true},
+			{4 * nudgeAfter, asked(deletionAsked), false},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n nudger
+			for i, l := range looks {
+				due := n.overlooked(time.Unix(1000, 0).Add(l.at), []*unstructured.Unstructured{l.obj})
+				if (len(due) == 1) != l.due {
+					t.Errorf("look %d: to be touched are %d", i+1, len(due))
+				}
+			}
+		})
+	}
+}
