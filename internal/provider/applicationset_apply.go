@@ -43,7 +43,7 @@ func (r *applicationSetResource) connect(ctx context.Context, m *applicationSetM
 			m.Namespace.ValueString(), m.Name.ValueString(), strings.TrimSuffix(err.Error(), ".")))
 		return nil, diags
 	}
-	client, err := argocd.New(config, m.Namespace.ValueString())
+	client, err := argocd.New(config, r.provider.Namespace)
 	if err != nil {
 		diags.AddError("No connection to the cluster", err.Error())
 		return nil, diags
@@ -65,7 +65,7 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 		// Not every credential may read namespaces. It is a safety net, no necessity.
 		return diags
 	case err != nil:
-		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for the namespace %q of %s", c.owner.Namespace, c.owner), err))
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for Argo CD's namespace %q for %s", c.resource.provider.Namespace, c.owner), err))
 		return diags
 	}
 	c.uid = uid
@@ -75,7 +75,7 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 				"the UID %s, so it is another cluster, or another installation of Argo CD. Nothing was changed. Check config_context, "+
 				"config_path and host in the provider's kubernetes settings, and the KUBE_* environment variables. If the namespace was really "+
 				"created anew, forget the old set: terraform state rm.",
-			c.owner, c.owner.Namespace, want.UID, uid))
+			c.owner, c.resource.provider.Namespace, want.UID, uid))
 	}
 	return diags
 }
