@@ -72,8 +72,8 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 	if want.UID != "" && want.UID != uid {
 		diags.AddError("Wrong cluster", fmt.Sprintf(
 			"%s was created on a cluster whose namespace %q has the UID %s. The provider is connected to a cluster where that namespace has "+
-				"the UID %s, so it is another cluster, or another installation of Argo CD. Nothing was changed. Check config_context, "+
-				"config_path and host in the provider's kubernetes settings, and the KUBE_* environment variables. If the namespace was really "+
+				"the UID %s, so it is another cluster, or another installation of Argo CD. Nothing was changed. Check namespace in "+
+				"the provider's configuration, config_context, config_path and host in its kubernetes settings, and the KUBE_* environment variables. If the namespace was really "+
 				"created anew, forget the old set: terraform state rm.",
 			c.owner, c.resource.provider.Namespace, want.UID, uid))
 	}
