@@ -142,7 +142,7 @@ func (c *cli) serve() (reattach string, stop func()) {
 				panic(err) // the factory never fails
 			}
 			return server
-		}, tf6server.WithDebug(ctx, configs, closed), tf6server.WithoutLogStderrOverride(), tf6server.WithGoPluginLogger(hclog.NewNullLogger()))
+		}, tf6server.WithDebug(ctx, configs, closed), tf6server.WithLoggingSink(c.f.T), tf6server.WithGoPluginLogger(hclog.NewNullLogger()))
 		if err != nil {
 			c.f.Errorf("serving the provider: %v", err)
 		}
