@@ -109,8 +109,13 @@ func TestTheCheckerFindsPlantedMistakes(t *testing.T) {
 			})
 		}, "at a wrong time"},
 		"a write over a running operation": {func(sc *scenario) {
-			sc.w.after(time.Second, func() {
-				sc.w.check.sent(Action{Verb: Write, App: "a", Version: sc.w.check.seen["a"].Version})
+			sc.w.every(time.Millisecond, func() bool {
+				seen := sc.w.check.seen["a"]
+				active := seen != nil && seen.Operation.Active()
+				if active {
+					sc.w.check.sent(Action{Verb: Write, App: "a", Version: seen.Version})
+				}
+				return !active
 			})
 		}, "written over a running operation"},
 		"an operation is left running": {func(sc *scenario) {
@@ -121,7 +126,12 @@ func TestTheCheckerFindsPlantedMistakes(t *testing.T) {
 		"a write after a failure": {func(sc *scenario) {
 			sc.w.apps["a"].nature.stuck, sc.w.apps["b"].nature.stuck = true, true
 			sc.opt.AppTimeout = 10 * time.Second
-			sc.w.after(10150*time.Millisecond, func() { sc.w.check.sent(Action{Verb: Write, App: "d", Version: "4"}) })
+			sc.w.every(time.Millisecond, func() bool {
+				if sc.w.check.halted {
+					sc.w.check.sent(Action{Verb: Write, App: "d", Version: "4"})
+				}
+				return !sc.w.check.halted
+			})
 		}, "written after the run was halted"},
 		"a deletion without a refresh": {twist(func(_ *scenario, a *Action) bool {
 			if a.Verb == PrepareDelete {

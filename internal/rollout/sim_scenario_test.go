@@ -74,6 +74,7 @@ func drawScenario(t *rapid.T, tr traits) *scenario {
 	sc.config = func(s *session) {
 		s.chaos = 10
 		s.ambiguous = 3
+		s.deaf = 3
 	}
 	if tr.moving {
 		sc.move(t)

@@ -19,6 +19,7 @@ type session struct {
 	twist func(*Action) bool
 	// ambiguous lets some accepted writes look like conflicts, as after a repeated request.
 	ambiguous int
+	deaf      int // percentage of requests that Argo CD overlooks at first
 	chaos     int // percentage of repeated and outdated events
 }
 
@@ -152,6 +153,8 @@ var errForbidden = errors.New("applications.argoproj.io is forbidden")
 func (w *world) do(s *session, action Action, known *Live) Result {
 	r := Result{Action: action}
 	a := w.apps[action.App]
+	w.deaf = w.chance(s.deaf)
+	defer func() { w.deaf = false }()
 	if s.failRequests != nil {
 		if r.Err = s.failRequests(action); r.Err != nil {
 			return r
@@ -215,7 +218,6 @@ func (w *world) do(s *session, action Action, known *Live) Result {
 // accepted lets an answer get lost now and then: the client asks again and meets a conflict.
 func (w *world) accepted(s *session, r Result, a *simApp) Result {
 	if r.Action.Verb == Write {
-		w.writes++
 		w.check.wrote(a, r.Action)
 	}
 	if w.chance(s.ambiguous) {
