@@ -77,7 +77,9 @@ func TestAccMoreDeletionsThanAllowedAreAnErrorAtPlan(t *testing.T) {
 	s.Rollout = obj{"max_deletions": 0}
 	w.configure(s)
 	w.failsToPlan("Too many deletions", "delete 1 of 3 Applications", "allows 0")
-	// destroy is exempt.
+	// destroy is exempt. (Terraform plans the configuration before, so that must be in order.)
+	s.Elements = all[2:]
+	w.configure(s)
 	w.destroy()
 	w.lives()
 }
@@ -272,7 +274,7 @@ func TestAccAnApplicationOfAnInClusterSetIsNeverAdopted(t *testing.T) {
 	for _, adopt := range []bool{false, true} {
 		s.Rollout = obj{"adopt_existing": adopt}
 		w.configure(s)
-		w.failsToApply("Applications of an in-cluster ApplicationSet", fmt.Sprintf("%s (ApplicationSet %s)", f.app("staging"), owner.GetName()))
+		w.failsToApply("Applications of an in-cluster ApplicationSet", fmt.Sprintf("%s (ApplicationSet %s/%s)", f.app("staging"), argoNamespace, owner.GetName()))
 		f.unchanged(before)
 		w.lives(f.app("staging"))
 	}
