@@ -19,6 +19,8 @@ type connected struct {
 	resource *applicationSetResource
 	client   *argocd.Client
 	owner    argocd.Owner
+	// argoNamespace is that of Argo CD itself; the Applications may live in another one.
+	argoNamespace string
 	// uid is that of the namespace; empty where the credentials may not read it.
 	uid string
 	// record is nil where there is none.
@@ -43,13 +45,18 @@ func (r *applicationSetResource) connect(ctx context.Context, m *applicationSetM
 			m.Namespace.ValueString(), m.Name.ValueString(), strings.TrimSuffix(err.Error(), ".")))
 		return nil, diags
 	}
-	client, err := argocd.New(config, r.provider.Namespace)
+	argoNamespace := r.provider.Namespace
+	if want.Namespace != "" {
+		// Fixed when the set was created; ModifyPlan tells what to do when the provider's changes.
+		argoNamespace = want.Namespace
+	}
+	client, err := argocd.New(config, argoNamespace)
 	if err != nil {
 		diags.AddError("No connection to the cluster", err.Error())
 		return nil, diags
 	}
 	c := &connected{
-		resource: r, client: client,
+		resource: r, client: client, argoNamespace: argoNamespace,
 		owner: argocd.Owner{Namespace: m.Namespace.ValueString(), Name: m.Name.ValueString()},
 	}
 	diags.Append(c.identify(ctx, want)...)
@@ -65,7 +72,7 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 		// Not every credential may read namespaces. It is a safety net, no necessity.
 		return diags
 	case err != nil:
-		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for Argo CD's namespace %q for %s", c.resource.provider.Namespace, c.owner), err))
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for Argo CD's namespace %q for %s", c.argoNamespace, c.owner), err))
 		return diags
 	}
 	c.uid = uid
@@ -75,7 +82,7 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 				"the UID %s, so it is another cluster, or another installation of Argo CD. Nothing was changed. Check namespace in "+
 				"the provider's configuration, config_context, config_path and host in its kubernetes settings, and the KUBE_* environment variables. If the namespace was really "+
 				"created anew, forget the old set: terraform state rm.",
-			c.owner, c.resource.provider.Namespace, want.UID, uid))
+			c.owner, c.argoNamespace, want.UID, uid))
 	}
 	return diags
 }

@@ -202,7 +202,7 @@ func (a *apply) report(doing, timeoutName, next string) report {
 
 func (c *connected) writePrivate(ctx context.Context, to privateWriter, known *targets) diag.Diagnostics {
 	diags := writePrivate(ctx, to, keyOwner, owner{Token: c.record.Token})
-	diags.Append(writePrivate(ctx, to, keyCluster, cluster{UID: c.uid})...)
+	diags.Append(writePrivate(ctx, to, keyCluster, cluster{UID: c.uid, Namespace: c.argoNamespace})...)
 	if known != nil {
 		diags.Append(writePrivate(ctx, to, keyTargets, *known)...)
 	}

@@ -41,10 +41,12 @@ type phase struct {
 	Existing int `json:"existing,omitempty"`
 }
 
-// cluster identifies a cluster by the UID of the namespace of the Applications; empty when the
-// credentials may not read namespaces.
+// cluster identifies a cluster by the UID of Argo CD's namespace; empty when the credentials may
+// not read namespaces.
 type cluster struct {
 	UID string `json:"uid"`
+	// Namespace is Argo CD's own: the provider's when the set was created.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // owner is what a Create put on the record of the set.

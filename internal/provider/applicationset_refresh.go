@@ -51,7 +51,7 @@ func (c *connected) refresh(ctx context.Context) diag.Diagnostics {
 		if len(fresh.Unanswered) > 0 {
 			diags.AddWarning("No answer from Argo CD", fmt.Sprintf(
 				"Argo CD did not look at git again within %s for: %s. The plan uses its last comparison. See whether the application controller runs: "+
-					"kubectl -n %s get pods", refreshPatience, shorten(fresh.Unanswered), c.resource.provider.Namespace))
+					"kubectl -n %s get pods", refreshPatience, shorten(fresh.Unanswered), c.argoNamespace))
 			return diags
 		}
 	}
