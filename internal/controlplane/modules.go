@@ -54,7 +54,7 @@ func programs() []program {
 			links: []string{"argocd-application-controller", "argocd-repo-server",
 				"argocd-applicationset-controller", "argocd-git-ask-pass"}},
 		{name: "helm", module: "render", pkg: "helm.sh/helm/v4/cmd/helm", cold: 60 * time.Second},
-		{name: "kustomize", module: "render", pkg: "sigs.k8s.io/kustomize/kustomize/v5", cold: 20 * time.Second},
+		{name: "kustomize", module: "render", pkg: "sigs.k8s.io/kustomize/kustomize/v5", cold: 10 * time.Second},
 	}
 }
 
