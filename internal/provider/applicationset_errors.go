@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
@@ -156,7 +158,7 @@ func story(log []rollout.Note) string {
 
 // requestDiagnostic tells what could not be asked or written, and how to go on.
 func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag.Diagnostic {
-	summary := "Argo CD not reachable"
+	summary := "Argo CD failed to answer"
 	parts := []string{fmt.Sprintf("%s: %s.", doing, strings.TrimSuffix(errorText(err), "."))}
 	var request *argocd.RequestError
 	switch {
@@ -172,8 +174,17 @@ func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag
 	case errors.Is(err, argocd.ErrTooNew):
 		summary = "Record of a newer provider"
 		parts = append(parts, "Upgrade the provider: terraform init -upgrade")
-	case errors.As(err, &request):
-		summary = "Request failed"
+	case errors.Is(err, argocd.ErrConflict):
+		summary = "Conflicting change"
+		parts = append(parts, "Somebody else has changed it at the same moment, perhaps another apply of the same set. Make sure that none runs, and run terraform apply again.")
+	case errors.As(err, &request) && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
+		summary = "Cluster not reachable"
+		parts = append(parts, "Check the provider's kubernetes settings and the network; with the same settings, this must answer: kubectl cluster-info")
+	case apierrors.IsNotFound(err):
+		summary = "Argo CD not found"
+		parts = append(parts, "Check that the provider's namespace is the one Argo CD runs in, and that its CustomResourceDefinitions are there: kubectl get crd applications.argoproj.io")
+	case request != nil:
+		summary = "Request refused"
 	}
 	return diag.NewErrorDiagnostic(summary, paragraphs(parts...))
 }

@@ -95,14 +95,24 @@ func TestALongStoryIsCutAtItsBeginning(t *testing.T) {
 	}
 }
 
-func TestRefusedRequestsNameTheMissingPermission(t *testing.T) {
+func TestRefusedRequestsSayWhatToDo(t *testing.T) {
 	r := &applicationSetResource{provider: &ProviderData{}}
-	err := &argocd.RequestError{
-		Verb: "update", Resource: "applications.argoproj.io", Namespace: "argocd", Name: "a",
-		Err: apierrors.NewForbidden(schema.GroupResource{Resource: "applications"}, "a", errors.New("no")),
-	}
-	d := r.requestDiagnostic("Writing a", err)
-	if d.Summary() != "Permission missing" || !strings.Contains(d.Detail(), "kubectl -n argocd auth can-i update applications.argoproj.io") {
-		t.Errorf("got %s: %s", d.Summary(), d.Detail())
+	apps := schema.GroupResource{Group: "argoproj.io", Resource: "applications"}
+	for name, c := range map[string]struct {
+		err           error
+		summary, text string
+	}{
+		"a missing permission": {apierrors.NewForbidden(apps, "a", errors.New("no")), "Permission missing", "kubectl -n argocd auth can-i update applications.argoproj.io"},
+		"a refused connection": {errors.New("dial tcp: connection refused"), "Cluster not reachable", "kubectl cluster-info"},
+		"no Argo CD":           {apierrors.NewNotFound(apps, "a"), "Argo CD not found", "kubectl get crd applications.argoproj.io"},
+		"a conflict":           {apierrors.NewConflict(apps, "a", errors.New("changed")), "Conflicting change", "perhaps another apply"},
+		"an invalid object":    {apierrors.NewBadRequest("spec is wrong"), "Request refused", "spec is wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := r.requestDiagnostic("Writing a", &argocd.RequestError{Verb: "update", Resource: "applications.argoproj.io", Namespace: "argocd", Name: "a", Err: c.err})
+			if d.Summary() != c.summary || !strings.Contains(d.Detail(), c.text) || !strings.HasPrefix(d.Detail(), "Writing a: update") {
+				t.Errorf("got %s: %s", d.Summary(), d.Detail())
+			}
+		})
 	}
 }
