@@ -26,7 +26,7 @@ func TestProxyCountsAnsweredRequestsAndPassesThemOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close() //nolint:errcheck // nothing depends on it
+	defer p.close() // nothing depends on it
 
 	body := `{"metadata":{"name":"a"}}`
 	response, err := http.Post(p.url+path, "application/json", strings.NewReader(body))
@@ -52,7 +52,7 @@ func TestProxyCountsARequestThatTheServerDoesNotAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.close() //nolint:errcheck // nothing depends on it
+	defer p.close() // nothing depends on it
 	response, err := http.Get(p.url + "/api/v1/namespaces")
 	if err != nil {
 		t.Fatal(err)

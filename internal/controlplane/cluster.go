@@ -65,8 +65,8 @@ type Cluster struct {
 	stopped   bool
 }
 
-// Start starts a control plane with Argo CD in it and returns when it serves, after about ten
-// seconds. The ApplicationSet controller is not started (see StartApplicationSetController).
+// Start starts a control plane with Argo CD in it and returns when it serves: after about ten
+// seconds, or some more on a busy machine. The ApplicationSet controller is not started (see StartApplicationSetController).
 //
 // Every wait inside is bounded. An error names the component that is not ready, shows the end
 // of its log, and says where all logs are kept; nothing is left running.
@@ -200,6 +200,9 @@ func (c *Cluster) LogTail(name string) string {
 // KeepLogs copies the logs to a new temporary directory, where they survive Stop, and returns
 // its path.
 func (c *Cluster) KeepLogs() (string, error) {
+	if c.components == nil {
+		return "", fmt.Errorf("keeping logs: the components of %s are not run by this process", c.kubeconfig)
+	}
 	dir, err := os.MkdirTemp("", "argocdprogressive-controlplane-logs-")
 	if err != nil {
 		return "", err

@@ -190,7 +190,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cluster.Stop() //nolint:errcheck // checked below
+	defer cluster.Stop() // checked below
 	groups, dir := cluster.ProcessGroups(), cluster.Dir()
 	if len(groups) != 6 {
 		t.Errorf("%d components run, want 6: %v", len(groups), groups)
@@ -291,4 +291,22 @@ func commit(t *testing.T, repo *gitrepo.Repo, message string) string {
 		t.Fatal(err)
 	}
 	return sha
+}
+
+func TestAttachedClusterIsNotOursToStop(t *testing.T) {
+	ours := cptest.Shared(t)
+	attached, err := controlplane.Attach(ours.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := attached.Stop(); err != nil {
+		t.Errorf("Stop gives %v, want nothing done", err)
+	}
+	wantKubeconfigWorks(t, attached.Kubeconfig())
+	if err := attached.StopComponent(controlplane.Etcd); err == nil || !strings.Contains(err.Error(), ours.Kubeconfig()) {
+		t.Errorf("StopComponent gives %v, want where the cluster comes from", err)
+	}
+	if _, err := attached.KeepLogs(); err == nil {
+		t.Error("logs are kept of components that this process does not run")
+	}
 }

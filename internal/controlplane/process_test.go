@@ -79,7 +79,7 @@ func TestWaitReadyExplainsItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.stop(0) //nolint:errcheck // its own test
+		defer p.stop(0) // its own test
 		wantWords(t, p.waitReady(t.Context()), "shell is not ready after 300ms", "503: etcd is missing", "still thinking")
 	})
 	t.Run("a start that is given up", func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestWaitReadyExplainsItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer p.stop(0) //nolint:errcheck // its own test
+		defer p.stop(0) // its own test
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		wantWords(t, p.waitReady(ctx), "shell was not ready yet when the start was given up")

@@ -56,7 +56,7 @@ func TestIndexNamesEveryVersionAndArchivesMatchTheirDigest(t *testing.T) {
 
 func get(t *testing.T, url string) []byte {
 	t.Helper()
-	response, err := http.Get(url) //nolint:gosec // our own server
+	response, err := http.Get(url) // our own server
 	if err != nil {
 		t.Fatal(err)
 	}

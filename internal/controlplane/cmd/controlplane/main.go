@@ -33,7 +33,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "controlplane: %v\n", err)
-		os.Exit(1) //nolint:gocritic // stop has nothing to release that the end of the process does not
+		os.Exit(1) // stop has nothing to release that the end of the process does not
 	}
 }
 

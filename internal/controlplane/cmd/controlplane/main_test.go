@@ -24,7 +24,7 @@ func TestUpDetachedRunsUntilDown(t *testing.T) {
 	if err := run(t.Context(), []string{"up", "--detach", "--dir", dir}); err != nil {
 		t.Fatal(err)
 	}
-	defer down(t.Context(), dir) //nolint:errcheck // checked below
+	defer down(t.Context(), dir) // checked below
 
 	s := session{dir: dir}
 	content, err := s.read()
