@@ -114,7 +114,7 @@ func TestAccASavedPlanStaysValidWhenTheBranchMovesOn(t *testing.T) {
 	seen.reset()
 	w.apply("plan.bin")
 	f.must(
-		seen.inOrder(f.apps("dev"), f.apps("staging"), f.apps("prod")),
+		seen.historyInOrder(f.apps("dev"), f.apps("staging"), f.apps("prod")),
 		seen.at(second, f.apps("dev", "staging", "prod")...),
 		f.deploys("2", "dev", "staging", "prod"),
 	)
@@ -206,7 +206,6 @@ func TestAccAPlanOfANewSetNeedsNoCluster(t *testing.T) {
 	if len(p.after) != 3 || p.after[stepOf("01", "dev")][f.app("dev")] != "?" {
 		t.Errorf("planned are the waves %v", p.after)
 	}
-	w.failsToApply("127.0.0.1:1")
 }
 
 func TestAccAClusterThatIsMadeInTheSameApplyIsNoErrorAtPlan(t *testing.T) {

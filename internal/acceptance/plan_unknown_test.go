@@ -10,23 +10,24 @@ import (
 
 // later is a value that terraform knows only after apply, in a resource of its own.
 func later(name, expression string) string {
-	return fmt.Sprintf("resource \"terraform_data\" %q { input = %s }\n", name, expression)
+	return fmt.Sprintf("resource \"terraform_data\" %q {\ninput = %s\n}\n", name, expression)
 }
 
-// unknowns are the parts of waves that are known only after apply: "STEP" and "STEP NAME".
+// unknowns are the parts of waves that are known only after apply, sorted: "STEP" and "STEP NAME",
+// where STEP is the beginning of a label, or "all".
 func unknowns(w waves) []string {
 	if w == nil {
 		return []string{"all"}
 	}
 	var open []string
 	for label, apps := range w {
-		number := strings.TrimSuffix(strings.TrimPrefix(strings.Fields(label + " ")[min(1, len(strings.Fields(label))-1)], "step"), ":")
+		step, _, _ := strings.Cut(label, ":")
 		for name, target := range apps {
 			switch {
 			case name == "?":
-				open = append(open, number)
+				open = append(open, step)
 			case target == "?":
-				open = append(open, number+" "+name)
+				open = append(open, step+" "+name)
 			}
 		}
 	}
@@ -49,13 +50,29 @@ func TestAccWhatIsUnknownAtPlanIsAsNarrowAsTerraformAllows(t *testing.T) {
 				e["url"] = inClusterServer
 			}
 			s.Elements[2]["url"] = raw("terraform_data.later.output")
-		}, []string{"03 APP-prod"}},
-		{"an unknown label opens the steps it could match", later("later", `"prod"`), func(_ *fixture, s *set) {
+		}, []string{"step 03 APP-prod"}},
+		{"an unknown label opens everything where it decides whether a step has an Application", later("later", `"prod"`), func(_ *fixture, s *set) {
 			s.Elements[2]["env"] = raw("terraform_data.later.output")
-		}, []string{"01", "02", "03", "step"}},
+		}, []string{"all"}},
+		{"an unknown label opens the steps that it could match", later("later", `"prod"`), func(f *fixture, s *set) {
+			s.Elements = append(s.Elements, f.element("more/prod"), f.element("loose/nowhere"))
+			f.release("1", "more", "loose")
+			s.Elements[2]["env"] = raw("terraform_data.later.output")
+			s.Elements[2]["tier"] = "live"
+			for _, e := range s.Elements {
+				if e["tier"] == nil {
+					e["tier"] = "test"
+				}
+			}
+			s.Labels = obj{"tier": "{{.tier}}"}
+			s.Steps = []step{
+				{Match: list{obj{"key": "env", "operator": "In", "values": list{"dev"}}, obj{"key": "tier", "operator": "In", "values": list{"test"}}}},
+				in("staging"), in("prod"),
+			}
+		}, []string{"no step", "step 02", "step 03"}},
 		{"an unknown name opens the step of its Application", later("later", "APP-prod"), func(_ *fixture, s *set) {
 			s.Elements[2]["name"] = raw("terraform_data.later.output")
-		}, []string{"03"}},
+		}, []string{"step 03"}},
 		{"unknown elements open everything", later("later", "ELEMENTS"), func(_ *fixture, s *set) {
 			s.Spec = obj{"generators": list{obj{"list": obj{"elements": raw("terraform_data.later.output")}}}}
 		}, []string{"all"}},

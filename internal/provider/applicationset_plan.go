@@ -99,24 +99,31 @@ func labelOf(labels []string, step int) string {
 //
 // A leaf that is known here must be what the apply stores. So a leaf stays open while its
 // revision is not certain, a step while it is not certain what is in it, and all of them while
-// the number of Applications or the steps themselves are not known.
+// the number of Applications or the steps themselves are not known, or whether a step has any
+// Application: one without is left out.
 func planWaves(c content, known targets) waves {
 	if c.unknown || !c.complete || c.set.Strategy.Unknown {
 		return waves{unknown: true}
 	}
 	labels, pins := c.set.Strategy.Labels(), known.pins()
-	w := newWaves()
+	w, exists := newWaves(), map[*wave]bool{}
 	for _, p := range place(c.set, c.apps) {
-		switch {
-		case !p.certain:
+		if !p.certain {
 			for _, step := range p.candidates {
 				w.step(labelOf(labels, step)).unknown = true
 			}
-		case p.app.NameUnknown:
-			w.step(labelOf(labels, p.step)).unknown = true
-		default:
-			w.step(labelOf(labels, p.step)).leaves[p.app.Name] = p.leaf(known.known(p.app.Name), pins)
+			continue
 		}
+		s := w.step(labelOf(labels, p.step))
+		exists[s] = true
+		if p.app.NameUnknown {
+			s.unknown = true
+		} else {
+			s.leaves[p.app.Name] = p.leaf(known.known(p.app.Name), pins)
+		}
+	}
+	if len(exists) < len(w.steps) {
+		return waves{unknown: true}
 	}
 	return w
 }

@@ -143,8 +143,9 @@ func TestPlanWithAnUnknownURLLeavesOnlyItsLeafOpen(t *testing.T) {
 	)
 }
 
-func TestPlanWithAnUnknownLabelLeavesEveryStepOpenThatItCouldMatch(t *testing.T) {
-	planOnly(t, setOf{extra: later, strategy: `{
+// withUnknownEnv has an Application whose env is unknown; others are further elements.
+func withUnknownEnv(others string) setOf {
+	return setOf{extra: later, strategy: `{
       type = "RollingSync"
       rolling_sync = { steps = [
         { match_expressions = [{ key = "tier", operator = "In", values = ["canary"] }] },
@@ -157,12 +158,24 @@ func TestPlanWithAnUnknownLabelLeavesEveryStepOpenThatItCouldMatch(t *testing.T)
       { cluster = "can",  env = "prod", tier = "canary", url = "https://1.2.3.4" },
       { cluster = "dev",  env = "dev",  tier = "none", url = "https://1.2.3.4" },
       { cluster = "prod", env = terraform_data.later.output, tier = "none", url = "https://9.8.7.6" },
-    ]`},
+    ` + others + `]`}
+}
+
+func TestPlanWithAnUnknownLabelLeavesEveryStepOpenThatItCouldMatch(t *testing.T) {
+	planOnly(t, withUnknownEnv(`
+      { cluster = "live", env = "prod", tier = "none", url = "https://9.8.7.6" },
+      { cluster = "lab",  env = "lab",  tier = "none", url = "https://9.8.7.6" },
+    `),
 		plancheck.ExpectKnownValue(address, waveAt("step 01: tier in [canary]", "can-guestbook"), leafOfSHA),
 		plancheck.ExpectUnknownValue(address, waveAt("step 02: env in [dev]")),
 		plancheck.ExpectUnknownValue(address, waveAt("step 03: env in [prod]")),
 		plancheck.ExpectUnknownValue(address, waveAt("no step")),
 	)
+}
+
+// Step 3, and the entry of no step, exist only if the unknown label matches nothing else.
+func TestPlanWithAnUnknownLabelLeavesAllOpenWhereStepsMayHaveNoApplication(t *testing.T) {
+	planOnly(t, withUnknownEnv(""), plancheck.ExpectUnknownValue(address, waveAt()))
 }
 
 func TestPlanWithAnUnknownNameLeavesItsStepOpen(t *testing.T) {
