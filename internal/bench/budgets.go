@@ -109,7 +109,7 @@ func requestBudgets(r *result, lsRemotes float64) []budget {
 // costBudgets are those of the rows that need no cluster.
 func costBudgets(results []result) []budget {
 	var all []budget
-	for _, what := range []string{planOfSpec, planOfManifest} {
+	for _, what := range []string{planOfManifest, planOfSpec} {
 		if r := find(results, what, providerDefault); r != nil {
 			name := fmt.Sprintf("%s, %d Applications: ", what, r.cost.apps)
 			all = append(all,

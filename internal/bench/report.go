@@ -30,7 +30,9 @@ func report(o options, results []result) string {
 	b.WriteString("\n## Where the time goes\n\n")
 	b.WriteString(courseTable(results).String())
 	if costs := costTable(results); len(costs.rows) > 0 {
-		b.WriteString("\n## Without a cluster\n\n")
+		b.WriteString("\n## Without a cluster\n\n" +
+			"A spec is planned with fewer Applications than a manifest: Terraform's plugin framework takes a time for it that grows with the " +
+			"square of the generator elements (hashicorp/terraform-plugin-framework#721).\n\n")
 		b.WriteString(costs.String())
 	}
 	return b.String()
