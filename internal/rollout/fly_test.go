@@ -74,6 +74,15 @@ func TestFollowingOurOperation(t *testing.T) {
 			d.failed("a", KindLost, "3 times")
 			d.quiet()
 		},
+		"an operation that vanished is asked for again though the same revision is deployed": func(t *testing.T, d *desk) {
+			w := d.asked("a", Write)
+			label := func(l *Live) { // only a label changes: nothing that Argo CD compares
+				there(l)
+				l.Operation = Operation{}
+			}
+			d.accept(w, label)
+			d.asked("a", Write)
+		},
 		"an operation that history proves is not asked for again": func(t *testing.T, d *desk) {
 			w := d.asked("a", Write)
 			d.accept(w)
@@ -242,8 +251,43 @@ func TestAfterAFailure(t *testing.T) {
 			if d.e.over {
 				t.Fatal("over although an operation of ours may run")
 			}
+			d.pass(2 * time.Second) // the watch is slow
+			if d.e.over {
+				t.Fatal("over although an operation of ours may run")
+			}
 			d.see("b", func(l *Live) { d.apply(w, l) })
 			d.state("b", flying)
+		},
+		"the deadline finds out first, too, and then ends the operation": func(t *testing.T) {
+			opt := deskOptions()
+			opt.Deadline = simStart.Add(time.Minute)
+			d := newDesk(t, planOf("b"), opt)
+			d.see("b", old)
+			d.listed()
+			w := d.asked("b", Write)
+			d.pass(time.Minute - time.Second/2)
+			d.answer(Result{Action: w, Conflict: true})
+			d.pass(time.Second)
+			d.quiet()
+			d.see("b", func(l *Live) { d.apply(w, l) })
+			d.failed("b", KindTimeout, "")
+			d.asked("b", Terminate)
+		},
+		"the deadline ends what waited for an answer then, when it comes": func(t *testing.T) {
+			opt := deskOptions()
+			opt.Deadline = simStart.Add(time.Minute)
+			d := newDesk(t, planOf("b"), opt)
+			d.see("b", there, health(Progressing), compared(Synced, sha(9)))
+			d.listed()
+			d.pass(quietDelay)
+			r := d.asked("b", Refresh)
+			d.pass(time.Minute)
+			if d.e.over {
+				t.Fatal("over while a request is under way")
+			}
+			d.accept(r)
+			d.failed("b", KindTimeout, Progressing)
+			d.over(false)
 		},
 	} {
 		t.Run(name, run)

@@ -60,6 +60,18 @@ func TestFindingOutRevisions(t *testing.T) {
 			d.answered("a", compared(Synced, pinned))
 			d.asked("b", Write)
 		},
+		"a comparison asked for right after somebody's operation is no reason to sync again": func(t *testing.T) {
+			d := newDesk(t, unpinned("a"), deskOptions())
+			d.see("a", there, compared(OutOfSync, pinned))
+			d.listed()
+			d.accept(d.asked("a", Refresh))
+			d.pass(freshDelay + time.Second)
+			d.answered("a")
+			d.accept(d.asked("a", Refresh))
+			d.answered("a", compared(Synced, pinned))
+			d.pass(5 * time.Second)
+			d.over(true)
+		},
 		"each source is found out once, also with several sources": func(t *testing.T) {
 			p := unpinned("a b c")
 			p.Apps[1].Sources = []Source{mainBranch, otherBranch}
