@@ -34,6 +34,7 @@ func makeGoTemplateFuncs() template.FuncMap {
 	funcs["toYaml"] = toYAML
 	funcs["fromYaml"] = fromYAML
 	funcs["fromYamlArray"] = fromYAMLArray
+	boundFuncs(funcs)
 	// Sprig returns these two in the random order of a Go map.
 	funcs["keys"] = keysInOrder
 	funcs["values"] = valuesInOrder

@@ -53,7 +53,7 @@ func (t *goTemplate) render(params any) (out any, err error) {
 	if t.refs.mutates {
 		values, _ = cloneTree(values).(map[string]any)
 	}
-	var b strings.Builder
+	var b boundedBuilder
 	if err := t.template.Execute(&b, values); err != nil {
 		return nil, plainTemplateError(err)
 	}
@@ -77,7 +77,7 @@ func tplFunc(parent *template.Template) func(string, any) (string, error) {
 		if t, err = t.New(parent.Name()).Parse(text); err != nil {
 			return "", plainTemplateError(err)
 		}
-		var b strings.Builder
+		var b boundedBuilder
 		if err := t.Execute(&b, data); err != nil {
 			return "", plainTemplateError(err)
 		}

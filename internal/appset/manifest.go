@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	yamlnode "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 )
 
@@ -27,7 +28,12 @@ func DecodeManifest(text []byte) (map[string]any, Issues) {
 		return nil, issues
 	}
 	var v any
-	if err := yaml.UnmarshalStrict(document, &v); err != nil {
+	err := yaml.UnmarshalStrict(document, &v)
+	if err != nil && bytes.Contains(document, []byte("<<")) && noKeyTwice(document) {
+		// The strict reader takes a key that overrides a merged one ("<<: *base") for a second one.
+		err = yaml.Unmarshal(document, &v)
+	}
+	if err != nil {
 		issues.fail(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest is not valid YAML or JSON: %s.", err))
 		return nil, issues
 	}
@@ -38,6 +44,29 @@ func DecodeManifest(text []byte) (map[string]any, Issues) {
 	}
 	checkManifest(tree, &issues)
 	return tree, issues.sorted()
+}
+
+// noKeyTwice tells that the text is YAML in which no mapping gives a key twice. What a merge brings
+// in does not count: keys beside it override it.
+func noKeyTwice(document []byte) bool {
+	var root yamlnode.Node
+	return yamlnode.Unmarshal(document, &root) == nil && keysOnce(&root)
+}
+
+func keysOnce(n *yamlnode.Node) bool {
+	seen := map[string]bool{}
+	for i, child := range n.Content {
+		if n.Kind == yamlnode.MappingNode && i%2 == 0 {
+			if seen[child.Value] {
+				return false
+			}
+			seen[child.Value] = true
+		}
+		if !keysOnce(child) {
+			return false
+		}
+	}
+	return true
 }
 
 func checkManifest(tree map[string]any, issues *Issues) {

@@ -52,6 +52,20 @@ func TestManifestsThatAreNotOneApplicationSetAreRefused(t *testing.T) {
 	}
 }
 
+func TestAKeyBesideAMergeOverridesIt(t *testing.T) {
+	spec := "spec: {base: &base {a: 1, b: 2}, other: {<<: *base, a: 3}}\n"
+	got, issues := DecodeManifest([]byte(head + spec))
+	if len(issues) > 0 {
+		t.Fatal(issues)
+	}
+	want := map[string]any{"a": float64(3), "b": float64(2)}
+	if other := got["spec"].(map[string]any)["other"]; !reflect.DeepEqual(other, want) {
+		t.Errorf("got %v, want %v", other, want)
+	}
+	_, issues = DecodeManifest([]byte(head + "spec: {base: &base {a: 1}, other: {<<: *base, a: 3, a: 4}}\n"))
+	wantIssue(t, issues, "", `"a" already set`)
+}
+
 func TestAYAMLErrorKeepsItsLineNumberBehindOtherMarks(t *testing.T) {
 	_, issues := DecodeManifest([]byte("# one\n---\n# three\n---\na: b\n c: d: e\n"))
 	wantIssue(t, issues, "", "line 6")
