@@ -56,7 +56,6 @@ func TestAccWhatIsUnknownAtPlanIsAsNarrowAsTerraformAllows(t *testing.T) {
 		}, []string{"all"}},
 		{"an unknown label opens the steps that it could match", later("later", `"prod"`), func(f *fixture, s *set) {
 			s.Elements = append(s.Elements, f.element("more/prod"), f.element("loose/nowhere"))
-			f.release("1", "more", "loose")
 			s.Elements[2]["env"] = raw("terraform_data.later.output")
 			s.Elements[2]["tier"] = "live"
 			for _, e := range s.Elements {
@@ -81,7 +80,7 @@ func TestAccWhatIsUnknownAtPlanIsAsNarrowAsTerraformAllows(t *testing.T) {
 			f := newFixture(t)
 			w, s, seen := f.workspace(), f.threeSteps(), f.record()
 			// A commit is a known target, so that nothing else is open.
-			sha := f.release("1", "dev", "staging", "prod")
+			sha := f.release("1", "dev", "staging", "prod", "more", "loose")
 			s.Source = obj{"repo_url": f.repo.URL(), "target_revision": sha, "path": "apps/{{.name}}"}
 			elements := list{}
 			for _, e := range s.Elements {
@@ -168,8 +167,9 @@ func TestAccAnUnknownNamespaceOrNameOfAnExistingSetIsAnErrorNotAReplacement(t *t
 	s.Before = strings.Replace(s.Before, "input =", "triggers_replace = 2\ninput =", 1)
 	w.configure(s)
 	w.failsToPlan("Unknown namespace", "Set it to a value that does not depend")
-	f.must(seen.onlyTouched())
 	s.Before, s.Extra = "", ""
 	w.configure(s)
+	w.apply()
+	f.must(seen.onlyTouched())
 	w.atRest()
 }

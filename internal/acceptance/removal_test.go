@@ -163,7 +163,7 @@ func TestAccDestroyDeletesEverythingAtTheSameTimeByDefault(t *testing.T) {
 	f.commit()
 	w.configure(s)
 	w.apply()
-	w.says(w.plan("-destroy"), "All 3 Applications of "+argoNamespace+"/"+f.name, "at the same time")
+	w.says(w.plan("-destroy"), "3 Applications of "+argoNamespace+"/"+f.name, "at the same time")
 	seen.reset()
 	person := f.actor(func(ctx context.Context) error {
 		for _, suffix := range []string{"dev", "staging", "prod"} {
