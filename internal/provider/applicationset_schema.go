@@ -93,20 +93,18 @@ func timeoutDescription(what string) string {
 }
 
 func rolloutAttributes() attributes {
-	duration := func(description string) schema.Attribute {
-		return schema.StringAttribute{
-			Optional: true, MarkdownDescription: description,
-			Validators: []validator.String{durationText{}},
-		}
+	duration := func(description string, rule durationText) schema.Attribute {
+		return schema.StringAttribute{Optional: true, MarkdownDescription: description, Validators: []validator.String{rule}}
 	}
+	var zero, above = durationText{}, durationText{positive: true}
 	return attributes{
-		"app_timeout": duration("How long one Application may take from the moment it starts until it is proven done; then the rollout " +
-			"fails. Manual steps have no such limit. Default: `\"10m\"`, e.g. `\"30m\"`."),
-		"min_healthy_time": duration("How long an Application must stay healthy before it counts as done. Default: `\"5s\"`, e.g. `\"1m\"`."),
-		"degraded_grace": duration("How long an Application may be Degraded before the rollout fails: operators flip to it for seconds. " +
-			"Default: `\"30s\"`, e.g. `\"2m\"`."),
-		"error_grace": duration("How long a sync error or comparison error must stand before the rollout fails. Default: `\"10s\"`, " +
-			"e.g. `\"1m\"`."),
+		"app_timeout": duration("How long one Application may take from the moment it starts until it is proven done; then the rollout "+
+			"fails. Manual steps have no such limit. Default: `\"10m\"`, e.g. `\"30m\"`.", above),
+		"min_healthy_time": duration("How long an Application must stay healthy before it counts as done. Default: `\"5s\"`, e.g. `\"1m\"`.", zero),
+		"degraded_grace": duration("How long an Application may be Degraded before the rollout fails: operators flip to it for seconds. "+
+			"Default: `\"30s\"`, e.g. `\"2m\"`.", zero),
+		"error_grace": duration("How long a sync error or comparison error must stand before the rollout fails. Default: `\"10s\"`, "+
+			"e.g. `\"1m\"`.", zero),
 		"require_healthy_earlier": flag("No step starts while an Application of an earlier step is Degraded, Missing or Unknown, even one that " +
 			"this rollout does not change. Default: `true`."),
 		"prune": flag("Whether syncs of the rollout delete resources that are gone from the source. Default: the " +

@@ -1,7 +1,10 @@
 package provider
 
 import (
+	"math"
+
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
@@ -23,7 +26,10 @@ func flag(description string) schema.Attribute {
 }
 
 func number(description string) schema.Attribute {
-	return schema.Int64Attribute{Optional: true, MarkdownDescription: description}
+	return schema.NumberAttribute{
+		Optional: true, MarkdownDescription: description,
+		Validators: []validator.Number{wholeNumber{math.MinInt64, math.MaxInt64}},
+	}
 }
 
 func texts(description string) schema.Attribute {

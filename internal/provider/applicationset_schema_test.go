@@ -63,7 +63,7 @@ func TestEveryAttributeOfSpecIsAFieldOfTheCRDWithItsType(t *testing.T) {
 			got = "string"
 		case basetypes.BoolType:
 			got = "bool"
-		case basetypes.Int64Type:
+		case basetypes.NumberType:
 			got = "int64"
 		case basetypes.DynamicType:
 			got = "free"

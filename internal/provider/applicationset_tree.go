@@ -69,8 +69,6 @@ func (t tree) of(v attr.Value) (any, error) {
 		return v.ValueString(), nil
 	case types.Bool:
 		return v.ValueBool(), nil
-	case types.Int64:
-		return v.ValueInt64(), nil
 	case types.Number:
 		return exactNumber(v.ValueBigFloat()), nil
 	}

@@ -98,7 +98,7 @@ func TestToTree(t *testing.T) {
 			want: map[string]any{"count": "2"},
 		},
 		"integers and bools of the template are real ones": {
-			in:   obj(map[string]attr.Value{"limit": types.Int64Value(3), "self_heal": types.BoolValue(true)}),
+			in:   obj(map[string]attr.Value{"limit": types.NumberValue(big.NewFloat(3)), "self_heal": types.BoolValue(true)}),
 			want: map[string]any{"limit": int64(3), "selfHeal": true},
 		},
 	} {

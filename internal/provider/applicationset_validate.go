@@ -2,10 +2,13 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 // ValidateConfig finds everything that is wrong with the configuration as far as it is known:
@@ -20,7 +23,7 @@ func (r *applicationSetResource) ValidateConfig(ctx context.Context, req resourc
 }
 
 func (m *applicationSetModel) validate() diag.Diagnostics {
-	var diags diag.Diagnostics
+	diags := m.validateTimeouts()
 	switch {
 	case m.Spec.IsNull() && m.Manifest.IsNull():
 		diags.AddError("Missing specification", "Set exactly one of spec and manifest.")
@@ -32,5 +35,24 @@ func (m *applicationSetModel) validate() diag.Diagnostics {
 	}
 	_, problems := m.read()
 	diags.Append(problems...)
+	return diags
+}
+
+// validateTimeouts refuses what the type of timeouts lets pass: with no time at all, a rollout
+// would fail behind its first write.
+func (m *applicationSetModel) validateTimeouts() diag.Diagnostics {
+	var diags diag.Diagnostics
+	for name, value := range m.Timeouts.Attributes() {
+		text, ok := value.(types.String)
+		if !ok || text.IsNull() || text.IsUnknown() {
+			continue
+		}
+		// The type has refused what is no duration.
+		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
+			at := path.Root("timeouts").AtName(name)
+			diags.AddAttributeError(at, "Invalid duration", atPath(at, fmt.Sprintf(
+				"%q is not %s.", text.ValueString(), durationText{positive: true}.Description(context.Background()))))
+		}
+	}
 	return diags
 }

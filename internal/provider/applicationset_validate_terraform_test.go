@@ -96,6 +96,26 @@ func TestBadInputIsAnErrorAtPlanThatNamesTheAttribute(t *testing.T) {
 			setOf{options: `rollout = { app_timeout = "10 minutes" }`},
 			"Invalid duration", `"10 minutes" is not a duration`, "rollout.app_timeout",
 		},
+		"a rollout that has no time for an Application": {
+			setOf{options: `rollout = { app_timeout = "0s" }`},
+			"Invalid duration", `"0s" is not a duration above zero`, "rollout.app_timeout",
+		},
+		"a rollout that has no time at all": {
+			setOf{options: `timeouts = { create = "0s" }`},
+			"Invalid duration", `"0s" is not a duration above zero`, "timeouts.create",
+		},
+		"a negative timeout": {
+			setOf{options: `timeouts = { delete = "-1s" }`},
+			"Invalid duration", `"-1s" is not a duration above zero`, "timeouts.delete",
+		},
+		"a fraction where a whole number is needed": {
+			raw(strings.Replace(setOf{}.String(), `project `, "revision_history_limit = 0.5\n        project ", 1)),
+			"Invalid number", "0.5 is not a whole number", "spec.template.spec.revision_history_limit",
+		},
+		"a number that is too large": {
+			raw(strings.Replace(setOf{}.String(), `project `, "revision_history_limit = 1e30\n        project ", 1)),
+			"Invalid number", "1e+30 is not a whole number", "spec.template.spec.revision_history_limit",
+		},
 		"an amount that is none": {
 			setOf{options: `rollout = { max_deletions = "half" }`},
 			"Invalid amount", `"half" is not a whole number`, "rollout.max_deletions",

@@ -3,6 +3,8 @@ package provider
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,10 +24,13 @@ const (
 	labelValueRule = "must be 1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
 )
 
-// durationText accepts what parseDuration does.
-type durationText struct{}
+// durationText accepts what parseDuration does, zero only unless positive.
+type durationText struct{ positive bool }
 
-func (durationText) Description(context.Context) string {
+func (v durationText) Description(context.Context) string {
+	if v.positive {
+		return `a duration above zero such as "30s", "10m" or "1h30m"`
+	}
 	return `a duration such as "30s", "10m" or "1h30m", not negative`
 }
 
@@ -35,7 +40,7 @@ func (v durationText) ValidateString(ctx context.Context, req validator.StringRe
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	if _, err := parseDuration(req.ConfigValue.ValueString()); err != nil {
+	if d, err := parseDuration(req.ConfigValue.ValueString()); err != nil || (v.positive && d == 0) {
 		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration",
 			atPath(req.Path, fmt.Sprintf("%q is not %s.", req.ConfigValue.ValueString(), v.Description(ctx))))
 	}
@@ -47,6 +52,30 @@ func parseDuration(s string) (time.Duration, error) {
 		err = fmt.Errorf("%s is negative", s)
 	}
 	return d, err
+}
+
+// wholeNumber accepts whole numbers between min and max. It goes with NumberAttribute: the
+// framework's Int64Attribute calls 0.5 a bug of the provider.
+type wholeNumber struct{ min, max int64 }
+
+func (v wholeNumber) Description(context.Context) string {
+	if v.min == math.MinInt64 {
+		return "a whole number"
+	}
+	return fmt.Sprintf("a whole number from %d to %d", v.min, v.max)
+}
+
+func (v wholeNumber) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+
+func (v wholeNumber) ValidateNumber(ctx context.Context, req validator.NumberRequest, resp *validator.NumberResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	f := req.ConfigValue.ValueBigFloat()
+	if n, accuracy := f.Int64(); accuracy != big.Exact || n < v.min || n > v.max {
+		resp.Diagnostics.AddAttributeError(req.Path, "Invalid number",
+			atPath(req.Path, fmt.Sprintf("%s is not %s.", f.Text('g', 10), v.Description(ctx))))
+	}
 }
 
 // amount is a number of Applications, or a percentage of them.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"regexp"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -32,17 +31,17 @@ func providerSchema() schema.Schema {
 					"revision, so that new commits are in the plan. With `false`, plans are strictly read-only and show what Argo CD saw " +
 					"last. Default: `true`.",
 			},
-			"qps": schema.Int64Attribute{
+			"qps": schema.NumberAttribute{
 				Optional: true,
 				MarkdownDescription: "Requests per second to the API server, on average, e.g. `20` for a small one. " +
 					"More are delayed, not refused. Default: `50`.",
-				Validators: []validator.Int64{int64validator.Between(1, maxRate)},
+				Validators: []validator.Number{wholeNumber{1, maxRate}},
 			},
-			"burst": schema.Int64Attribute{
+			"burst": schema.NumberAttribute{
 				Optional: true,
 				MarkdownDescription: "Requests that may be sent at once before `qps` delays them, e.g. `200`; useful when it is at least " +
 					"`qps`. Default: `100`.",
-				Validators: []validator.Int64{int64validator.Between(1, maxRate)},
+				Validators: []validator.Number{wholeNumber{1, maxRate}},
 			},
 			"kubernetes": kubernetesAttribute(),
 		},

@@ -33,8 +33,8 @@ func New(version string) func() provider.Provider {
 type providerModel struct {
 	Namespace  types.String `tfsdk:"namespace"`
 	Refresh    types.Bool   `tfsdk:"refresh"`
-	QPS        types.Int64  `tfsdk:"qps"`
-	Burst      types.Int64  `tfsdk:"burst"`
+	QPS        types.Number `tfsdk:"qps"`
+	Burst      types.Number `tfsdk:"burst"`
 	Kubernetes types.Object `tfsdk:"kubernetes"`
 }
 

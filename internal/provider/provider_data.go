@@ -62,15 +62,21 @@ func newProviderData(ctx context.Context, m providerModel, agent string) (*Provi
 	}
 	// A limit that is not known yet is no reason not to connect.
 	if known(m.QPS) {
-		d.options.QPS = float32(m.QPS.ValueInt64())
+		d.options.QPS = float32(rate(m.QPS))
 	}
 	if known(m.Burst) {
-		d.options.Burst = int(m.Burst.ValueInt64())
+		d.options.Burst = int(rate(m.Burst))
 	}
 	return d, diags
 }
 
-func known(v basetypes.Int64Value) bool { return !v.IsNull() && !v.IsUnknown() }
+func known(v basetypes.NumberValue) bool { return !v.IsNull() && !v.IsUnknown() }
+
+// rate is the value of qps or burst, which the schema has validated.
+func rate(v basetypes.NumberValue) int64 {
+	n, _ := v.ValueBigFloat().Int64()
+	return n
+}
 
 // RESTConfig returns the connection, built on the first call and the same for all callers,
 // with the client-side rate limit and the user agent set. It does not connect: that the

@@ -375,6 +375,8 @@ func TestContradictionsAreFoundAtValidation(t *testing.T) {
 		"nothing set":           {nil, ""},
 		"qps zero":              {map[string]tftypes.Value{"qps": number(0)}, `"qps"`},
 		"qps negative":          {map[string]tftypes.Value{"qps": number(-1)}, `"qps"`},
+		"qps a fraction":        {map[string]tftypes.Value{"qps": tftypes.NewValue(tftypes.Number, 0.5)}, `"qps"`},
+		"burst too large":       {map[string]tftypes.Value{"burst": tftypes.NewValue(tftypes.Number, 1e30)}, `"burst"`},
 		"burst zero":            {map[string]tftypes.Value{"burst": number(0)}, `"burst"`},
 		"qps one":               {map[string]tftypes.Value{"qps": number(1), "burst": number(1)}, ""},
 		"an empty namespace":    {map[string]tftypes.Value{"namespace": tfText("")}, `"namespace"`},
