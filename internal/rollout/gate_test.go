@@ -100,6 +100,18 @@ func TestUnhealthyEarlierSteps(t *testing.T) {
 			d.failed("a", KindUnhealthyEarlier, "gone")
 			d.quiet()
 		},
+		"only earlier steps use up the patience": func(t *testing.T) {
+			p := planOf("a", "b c")
+			p.Apps[0].Proven, p.Apps[1].Proven = true, true
+			d := newDesk(t, p, deskOptions())
+			d.see("a", there, health(Progressing))
+			d.see("b", there, health(Degraded), func(l *Live) { l.StepLabel = "step 02: x" })
+			d.listed()
+			d.pass(time.Minute)
+			d.unfailed()
+			d.see("a", health(Healthy))
+			d.asked("c", Write)
+		},
 		"the step itself is not held back by its own": func(t *testing.T) {
 			p := planOf("a b")
 			p.Steps[0].Limit = 1

@@ -113,6 +113,17 @@ func TestFindingOutRevisions(t *testing.T) {
 				t.Fatalf("written by %+v", w)
 			}
 		},
+		"what the plan has pinned stays when another source of the Application is found out": func(t *testing.T) {
+			p := unpinned("a")
+			p.Pins, p.Apps[0].Sources = Pins{mainBranch: pinned}, []Source{mainBranch, otherBranch}
+			d := newDesk(t, p, deskOptions())
+			d.listed()
+			d.accept(d.asked("a", Write))
+			d.see("a", compared(OutOfSync, sha(9), sha(6)))
+			if w := d.asked("a", Write); !slices.Equal(w.Sync.Revisions, []string{pinned, sha(6)}) {
+				t.Fatalf("written by %+v", w)
+			}
+		},
 		"a pin stays when HEAD moves between two steps": func(t *testing.T) {
 			d := newDesk(t, unpinned("a", "b"), deskOptions())
 			d.listed()

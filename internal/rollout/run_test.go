@@ -160,6 +160,40 @@ func TestRunReturnsAtOnceWhenItIsCancelled(t *testing.T) {
 	}
 }
 
+// slowClock lets something happen before the loop looks at what has happened.
+type slowClock struct {
+	*fakeClock
+	before func()
+}
+
+func (c slowClock) After(d time.Duration) <-chan time.Time {
+	c.before()
+	return c.fakeClock.After(d)
+}
+
+func TestRequestsThatEndWithTheRunAreNoFailures(t *testing.T) {
+	for range 20 { // which of the two is seen first is a matter of chance
+		ctx, cancel := context.WithCancel(context.Background())
+		c := newFakeCluster("a")
+		clock := slowClock{&fakeClock{now: simStart}, func() {
+			select {
+			case <-c.asked:
+				cancel()
+				time.Sleep(2 * time.Millisecond) // the request ends meanwhile
+			case <-time.After(2 * time.Millisecond):
+			}
+		}}
+		out := make(chan Outcome, 1)
+		opt := deskOptions()
+		opt.Deadline = simStart.Add(time.Hour)
+		go func() { out <- Run(ctx, c, clock, planOf("a"), opt) }()
+		c.events <- Event{Listed: true}
+		if o := soon(t, out); o.Stop != StopCancelled || len(o.Failures) > 0 {
+			t.Fatalf("outcome %+v", o)
+		}
+	}
+}
+
 func TestRunEndsWhenTheWatchIsLost(t *testing.T) {
 	lost := errors.New("the API server is gone")
 	c := newFakeCluster("a")
