@@ -13,7 +13,6 @@ type crowd struct {
 	now   time.Time
 	lives map[string]*Live
 	rank  uint64
-	due   []Action
 }
 
 func newCrowd(n int, source func(i int) Source) *crowd {
