@@ -250,7 +250,7 @@ func (sc *scenario) drawRemovals(t *rapid.T) {
 			if op := rapid.SampledFrom([]string{"", "?", "earlier"}).Draw(t, "operation"); op != "" {
 				sc.w.after(sc.w.between(0, 15*time.Second), func() {
 					if a.exists && !a.terminating && !a.running() {
-						a.pending = &simOp{token: op, revisions: a.compared, src: "new"}
+						a.pending = &simOp{token: op, revisions: sc.w.head(a.sources), src: "new"}
 						sc.w.touch(a)
 					}
 				})
