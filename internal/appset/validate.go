@@ -55,11 +55,37 @@ func (r *renderer) validateLabels(app *Application) {
 		}
 	}
 	annotations, _ := app.Object["metadata"].(map[string]any)["annotations"].(map[string]any)
+	for _, key := range sortedKeys(app.Labels) {
+		if strings.HasPrefix(key, markPrefix) {
+			r.errorf(path.With(key), SummaryInvalidMetadata, "the label %q is one that the provider sets itself. Remove it.", key)
+		}
+	}
 	for _, key := range sortedKeys(annotations) {
+		if why := reservedAnnotation(key, annotations[key]); why != "" {
+			r.errorf(templatePath.With("metadata", "annotations", key), SummaryInvalidMetadata, "the annotation %q cannot be part of a template: %s. Remove it.", key, why)
+		}
 		if problems := validation.IsQualifiedName(strings.ToLower(key)); len(problems) > 0 {
 			r.errorf(templatePath.With("metadata", "annotations", key), SummaryInvalidMetadata, "%q cannot be the key of an annotation: %s.", key, strings.Join(problems, "; "))
 		}
 	}
+}
+
+// markPrefix starts the labels and annotations that the provider sets itself.
+const markPrefix = "argocdprogressive.io/"
+
+// reservedAnnotation says why an annotation cannot be kept on an Application that is rolled out:
+// empty where it can. The names are those of common/common.go and
+// pkg/apis/application/v1alpha1/application_annotations.go, Argo CD 3.6.1.
+func reservedAnnotation(key string, value any) string {
+	switch {
+	case strings.HasPrefix(key, markPrefix):
+		return "the provider sets it itself"
+	case key == "argocd.argoproj.io/refresh" || key == "argocd.argoproj.io/refresh-timestamp" || key == "argocd.argoproj.io/hydrate":
+		return "it is a request, which Argo CD removes when it has answered it"
+	case key == "argocd.argoproj.io/skip-reconcile" && value == "true":
+		return "Argo CD leaves such an Application alone, so that no rollout and no deletion of it could end"
+	}
+	return ""
 }
 
 // validateDestination wants exactly one of server and name (util/argo, Argo CD 3.6.1).

@@ -94,6 +94,12 @@ func TestAccListAndGetTellWhoseAnApplicationIs(t *testing.T) {
 	if result := r.Do(l.ctx, rollout.Action{Verb: rollout.Mark, App: "acc-owner-collision", StepLabel: "x"}); !result.NotFound {
 		t.Errorf("marking another set's Application gave %+v, want not found", result)
 	}
+	for name, want := range map[string]string{"acc-owner-collision": "belongs to argocd/another", "acc-owner-ours": ""} {
+		result := r.Do(l.ctx, rollout.Action{Verb: rollout.Write, App: name, StepLabel: "x"})
+		if want == "" && !result.Conflict || want != "" && (result.Err == nil || !strings.Contains(result.Err.Error(), want)) {
+			t.Errorf("creating %s, which exists, gave %+v, want %q", name, result, want)
+		}
+	}
 }
 
 func TestAccLostMarksEndTheRun(t *testing.T) {

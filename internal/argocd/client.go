@@ -3,6 +3,7 @@ package argocd
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,9 +58,10 @@ func New(cfg *rest.Config, namespace string) (*Client, error) {
 
 // NamespaceUID is the UID of Argo CD's namespace: what tells one cluster from another of the same
 // name. Credentials that may not read namespaces get ErrForbidden; that is worth a warning only.
+// It is the first request of everything, so a cluster that is not there is told soon.
 func (c *Client) NamespaceUID(ctx context.Context) (string, error) {
 	var ns *unstructured.Unstructured
-	err := c.request(ctx, RequestError{Verb: "get", Resource: "namespaces", Name: c.namespace}, func() (err error) {
+	err := c.requestWithin(ctx, firstPatience, RequestError{Verb: "get", Resource: "namespaces", Name: c.namespace}, func() (err error) {
 		ns, err = c.dynamic.Resource(namespaces).Get(ctx, c.namespace, metav1.GetOptions{})
 		return err
 	})
@@ -71,7 +73,12 @@ func (c *Client) NamespaceUID(ctx context.Context) (string, error) {
 
 // request runs one request, retries transient failures, and says in the error what it was.
 func (c *Client) request(ctx context.Context, what RequestError, do func() error) error {
-	err := c.retry.do(ctx, do)
+	return c.requestWithin(ctx, requestPatience, what, do)
+}
+
+// requestWithin is request with another bound on the retries.
+func (c *Client) requestWithin(ctx context.Context, patience time.Duration, what RequestError, do func() error) error {
+	err := c.retry.do(ctx, patience, do)
 	if err == nil {
 		return nil
 	}

@@ -13,10 +13,12 @@ import (
 )
 
 const (
-	// requestPatience bounds the retries of one request.
+	// requestPatience bounds the retries of one request: an API server may restart in a rollout.
 	requestPatience = time.Minute
-	firstDelay      = 100 * time.Millisecond
-	longestDelay    = 5 * time.Second
+	// firstPatience is that of the first request, when nothing is under way yet.
+	firstPatience = 10 * time.Second
+	firstDelay    = 100 * time.Millisecond
+	longestDelay  = 5 * time.Second
 )
 
 // retrier repeats requests that failed for a reason that may pass. Time is injected for tests.
@@ -44,10 +46,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// do runs f until it succeeds, fails for good, or requestPatience has passed. It returns the
+// do runs f until it succeeds, fails for good, or patience has passed. It returns the
 // failure of the last try, never that of its own waiting.
-func (r retrier) do(ctx context.Context, f func() error) error {
-	deadline := r.now().Add(requestPatience)
+func (r retrier) do(ctx context.Context, patience time.Duration, f func() error) error {
+	deadline := r.now().Add(patience)
 	renewed := false
 	for delay := firstDelay; ; delay = min(2*delay, longestDelay) {
 		err := f()

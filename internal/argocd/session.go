@@ -168,7 +168,12 @@ func (s *Session) store(obj *unstructured.Unstructured, err error) (*rollout.Liv
 	return s.live(obj), nil
 }
 
+// live are the facts of obj. As long as it does not carry our marks, all of them, it counts as
+// written in no step: so one that is taken over gets them even where nothing else is to be done.
 func (s *Session) live(obj *unstructured.Unstructured) *rollout.Live {
 	facts := Facts(obj)
+	if !s.owner.owns(obj) || obj.GetLabels()[SetLabel] != s.owner.Hash() {
+		facts.StepLabel = ""
+	}
 	return &facts
 }

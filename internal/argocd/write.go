@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,27 @@ func (s *Session) create(ctx context.Context, action rollout.Action) (*rollout.L
 		created, err = s.client.apps(s.owner.Namespace).Create(ctx, obj, metav1.CreateOptions{})
 		return err
 	})
+	if isConflict(err) {
+		err = s.explainExisting(ctx, action.App, err)
+	}
 	return s.store(created, err)
+}
+
+// explainExisting tells a conflict that passes, since the watch will show the Application or see
+// it go, from one that stays: the Application is not ours and appeared after the caller has looked.
+func (s *Session) explainExisting(ctx context.Context, name string, conflict error) error {
+	found, err := s.client.Get(ctx, s.owner, name)
+	if err != nil {
+		return err
+	}
+	e, exists := found[name]
+	switch {
+	case !exists, e.Terminating, e.Holder == HeldByUs && e.Labelled:
+		return conflict
+	case e.HolderName != "":
+		return fmt.Errorf("it appeared in namespace %s a moment ago, and belongs to %s (%s)", s.owner.Namespace, e.HolderName, e.Holder)
+	}
+	return fmt.Errorf("it appeared in namespace %s a moment ago, made by somebody else", s.owner.Namespace)
 }
 
 // write replaces spec and managed metadata of an Application and starts the operation in the same

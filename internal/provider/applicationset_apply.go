@@ -184,16 +184,56 @@ func (c *connected) preflight(ctx context.Context, objects map[string]map[string
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Checking the Applications of %s before the first write", c.owner), err))
 		return diags
 	}
+	diags.Append(problemDiagnostics(problems, c.owner.Namespace, c.argoNamespace)...)
+	return diags
+}
+
+// problemDiagnostics tells what a preflight has found: once for all Applications that it is the
+// same for, and the first ones where there are very many.
+func problemDiagnostics(problems []argocd.Problem, namespace, argoNamespace string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	apps := map[argocd.Problem][]string{}
+	var kinds []argocd.Problem
 	for _, p := range problems {
-		detail := p.Detail
-		if p.App != "" {
-			detail = fmt.Sprintf("Application %s/%s: %s", c.owner.Namespace, p.App, p.Detail)
+		kind := p
+		kind.App = ""
+		if _, seen := apps[kind]; !seen {
+			kinds = append(kinds, kind)
 		}
-		if p.Warning {
-			diags.AddWarning(p.Summary, detail)
+		apps[kind] = append(apps[kind], p.App)
+	}
+	for i, kind := range kinds {
+		var more string
+		if left := len(kinds) - longestList; i == longestList-1 && left > 0 {
+			more = fmt.Sprintf("There are %d more problems like these.", left)
+		}
+		detail := kind.Detail
+		if names := apps[kind]; len(names) > 1 {
+			detail = fmt.Sprintf("%s in namespace %s (%s): %s", count(len(names)), namespace, shorten(names), detail)
+		} else if names[0] != "" {
+			detail = fmt.Sprintf("Application %s/%s: %s", namespace, names[0], detail)
+		}
+		if kind.Warning {
+			diags.AddWarning(kind.Summary, paragraphs(detail, more))
 		} else {
-			diags.AddError(p.Summary, detail+"\n\nNothing was changed.")
+			diags.AddError(kind.Summary, paragraphs(detail, more, "Nothing was changed.", afterPreflight(kind.Summary, argoNamespace)))
+		}
+		if more != "" {
+			break
 		}
 	}
 	return diags
+}
+
+// afterPreflight is the next command after what a preflight has found.
+func afterPreflight(summary, argoNamespace string) string {
+	switch summary {
+	case argocd.SummaryNoProject:
+		return fmt.Sprintf("See which there are: kubectl -n %s get appprojects.argoproj.io", argoNamespace)
+	case argocd.SummaryNotPermitted:
+		return fmt.Sprintf("See what they permit: kubectl -n %s get appprojects.argoproj.io -o yaml", argoNamespace)
+	case argocd.SummaryDestination:
+		return "See which clusters Argo CD knows: argocd cluster list"
+	}
+	return ""
 }

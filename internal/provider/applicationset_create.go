@@ -137,17 +137,27 @@ func (c content) open() error {
 	return nil
 }
 
-// prepareCreate decides whose the set is, and what of it has to go.
+// prepareCreate decides whose the set is, and what of it has to go: nothing, unless the set was
+// handed over, for the plan of a replacement shows what it removes, and that of a create cannot.
 func (a *apply) prepareCreate() diag.Diagnostics {
 	diags := a.claim()
 	if diags.HasError() {
 		return diags
 	}
 	ch := change{prior: liveWaves(a.content, a.live, a.proven()), content: a.content}
-	if diags.Append(ch.guardDeletions(a.settings)...); diags.HasError() {
-		return diags
+	gone := ch.removed()
+	switch {
+	case len(gone) == 0:
+	case a.record.State == argocd.StateReleased:
+		if diags.Append(ch.guardDeletions(a.settings)...); diags.HasError() {
+			return diags
+		}
+		a.remove(gone)
+	default:
+		diags.AddWarning("Applications left over", fmt.Sprintf(
+			"%s existed already, with %s that the configuration does not generate: %s. They are left alone now, as this plan has not shown "+
+				"their deletion; the next one does.", a.owner, count(len(gone)), shorten(gone)))
 	}
-	a.remove(ch.removed())
 	a.record.Token, a.record.State = newID(), argocd.StateCreating
 	return diags
 }

@@ -95,7 +95,7 @@ func (r report) failure(f rollout.Failure) string {
 	if f.Said != "" {
 		fmt.Fprintf(&b, "\n%s", strings.TrimSpace(f.Said))
 	}
-	if f.Err != nil {
+	if f.Err != nil && f.Err.Error() != f.Said {
 		fmt.Fprintf(&b, "\n%s", f.Err)
 	}
 	return b.String()

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,5 +115,46 @@ func TestRefusedRequestsSayWhatToDo(t *testing.T) {
 				t.Errorf("got %s: %s", d.Summary(), d.Detail())
 			}
 		})
+	}
+}
+
+func TestARefusedRequestIsToldOnce(t *testing.T) {
+	err := errors.New("it belongs to somebody else")
+	diags := testReport().diagnostics(rollout.Outcome{Failures: []rollout.Failure{{App: "a", Kind: rollout.KindRequest, Said: err.Error(), Err: err}}})
+	if n := strings.Count(diags[0].Detail(), err.Error()); n != 1 {
+		t.Errorf("told %d times:\n%s", n, diags[0].Detail())
+	}
+}
+
+func TestAProblemOfManyApplicationsIsToldOnceWithTheNextCommand(t *testing.T) {
+	var problems []argocd.Problem
+	for i := range 300 {
+		problems = append(problems, argocd.Problem{App: fmt.Sprintf("app-%03d", i), Summary: argocd.SummaryNoProject, Detail: `there is no AppProject "shop".`})
+	}
+	problems = append(problems, argocd.Problem{App: "app-000", Summary: argocd.SummaryDestination, Detail: "no such cluster."})
+	diags := problemDiagnostics(problems, "apps", "argocd")
+	if len(diags) != 2 {
+		t.Fatalf("%d errors, want 2: %v", len(diags), diags)
+	}
+	for i, want := range []string{
+		"300 Applications in namespace apps (app-000, ", `there is no AppProject "shop".`, "and 280 more", "kubectl -n argocd get appprojects.argoproj.io", "Nothing was changed.",
+	} {
+		if !strings.Contains(diags[0].Detail(), want) {
+			t.Errorf("%d: the error lacks %q:\n%s", i, want, diags[0].Detail())
+		}
+	}
+	if want := "Application apps/app-000: no such cluster."; !strings.Contains(diags[1].Detail(), want) {
+		t.Errorf("the error lacks %q:\n%s", want, diags[1].Detail())
+	}
+}
+
+func TestVeryManyDifferentProblemsAreCutShort(t *testing.T) {
+	var problems []argocd.Problem
+	for i := range 50 {
+		problems = append(problems, argocd.Problem{App: fmt.Sprintf("app-%02d", i), Summary: argocd.SummaryRefused, Detail: fmt.Sprintf("refused for reason %d.", i)})
+	}
+	diags := problemDiagnostics(problems, "argocd", "argocd")
+	if len(diags) != longestList || !strings.Contains(diags[longestList-1].Detail(), "30 more") {
+		t.Errorf("%d errors, the last: %s", len(diags), diags[len(diags)-1].Detail())
 	}
 }
