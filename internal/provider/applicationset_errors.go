@@ -56,7 +56,7 @@ var failureSummaries = map[rollout.Kind]string{
 }
 
 // diagnostics tells why a run did not reach its goal, one error for each Application that
-// failed; the first of them carries the story of the run. Nothing for a success.
+// failed, up to longestList; the first of them carries the story of the run. Nothing for a success.
 func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if o.OK() {
@@ -68,8 +68,16 @@ func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
 		}
 		diags.AddError(summary, paragraphs(parts...))
 	}
-	for _, f := range o.Failures {
+	told := o.Failures[:min(len(o.Failures), longestList)]
+	for _, f := range told {
 		add(summaryOf(f.Kind), r.failure(f), r.advice(f))
+	}
+	if more := o.Failures[len(told):]; len(more) > 0 {
+		names := make([]string, len(more))
+		for i, f := range more {
+			names[i] = fmt.Sprintf("%s (%s)", f.App, f.Kind)
+		}
+		add("More failures", fmt.Sprintf("%s have failed as well: %s.", count(len(more)), shorten(names)))
 	}
 	switch {
 	case o.Stop == rollout.StopCancelled:

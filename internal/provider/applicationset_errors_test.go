@@ -118,6 +118,21 @@ func TestRefusedRequestsSayWhatToDo(t *testing.T) {
 	}
 }
 
+func TestVeryManyFailuresAreCutShort(t *testing.T) {
+	var o rollout.Outcome
+	for i := range 50 {
+		o.Failures = append(o.Failures, rollout.Failure{App: fmt.Sprintf("app-%02d", i), Kind: rollout.KindSilent})
+	}
+	diags := testReport().diagnostics(o)
+	if len(diags) != longestList+1 {
+		t.Fatalf("%d errors, want %d", len(diags), longestList+1)
+	}
+	want := fmt.Sprintf("30 Applications have failed as well: app-20 (%s), ", rollout.KindSilent)
+	if last := diags[longestList].Detail(); !strings.Contains(last, want) || !strings.Contains(last, "and 10 more") {
+		t.Errorf("the last error lacks %q:\n%s", want, last)
+	}
+}
+
 func TestARefusedRequestIsToldOnce(t *testing.T) {
 	err := errors.New("it belongs to somebody else")
 	diags := testReport().diagnostics(rollout.Outcome{Failures: []rollout.Failure{{App: "a", Kind: rollout.KindRequest, Said: err.Error(), Err: err}}})
