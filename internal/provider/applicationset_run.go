@@ -131,18 +131,21 @@ func (a *apply) end(ctx context.Context) diag.Diagnostics {
 }
 
 // nowProven are the leaves that a rollout has reached: those of this one, and older ones of
-// Applications that this one has not finished.
+// Applications whose turn has not come in this one. What was begun and not finished is unproven,
+// even if its configuration goes back to what it was.
 func (a *apply) nowProven() map[string]string {
 	proven, done := map[string]string{}, map[string]bool{}
 	for _, name := range a.outcome.Done {
 		done[name] = true
 	}
+	for _, open := range a.outcome.Open {
+		if before, ok := a.record.Proven[open.Name]; ok && open.Phase == rollout.PhaseWaiting {
+			proven[open.Name] = before
+		}
+	}
 	for i := range a.plan.Apps {
-		d := &a.plan.Apps[i]
-		if done[d.Name] {
+		if d := &a.plan.Apps[i]; done[d.Name] {
 			proven[d.Name] = leafOf(d, a.outcome)
-		} else if before, ok := a.record.Proven[d.Name]; ok {
-			proven[d.Name] = before
 		}
 	}
 	return proven
