@@ -9,9 +9,9 @@ import (
 )
 
 func TestOnlyWhatIsDoneOrUntouchedStaysProven(t *testing.T) {
-	a := &apply{connected: &connected{record: &argocd.Record{Proven: map[string]string{
+	a := &apply{connected: &connected{record: &argocd.Record{Payload: argocd.Payload{Proven: map[string]string{
 		"begun": "#old", "done": "#old", "failed": "#old", "gone": "#old", "waiting": "#old",
-	}}}}
+	}}}}}
 	for _, name := range []string{"begun", "done", "failed", "new", "waiting"} {
 		a.plan.Apps = append(a.plan.Apps, rollout.Desired{Name: name, Mode: rollout.ModeManual, Hash: "new"})
 	}
