@@ -79,7 +79,7 @@ func TestAccListAndGetTellWhoseAnApplicationIs(t *testing.T) {
 
 	// One to adopt is seen though it does not carry our label, and carries it after the write.
 	r := l.session(SessionOptions{Adopt: map[string]string{"acc-owner-bare": bare, "acc-owner-collision": "00000000-0000-0000-0000-000000000000"}},
-		l.rendered("acc-owner-bare", map[string]any{"env": "dev"}))
+		l.rendered("acc-owner-bare", map[string]any{"env": "dev"}), l.rendered("acc-owner-collision", nil), l.rendered("acc-owner-ours", nil))
 	if len(r.live) != 2 || r.live["acc-owner-bare"] == nil {
 		t.Fatalf("the session sees %v, want ours and the one to adopt", r.live)
 	}
