@@ -90,3 +90,10 @@ func (f *fixture) setAutomated(ctx context.Context, name string, on bool) error 
 		return unstructured.SetNestedMap(o.Object, map[string]any{}, "spec", "syncPolicy", "automated")
 	})
 }
+
+// refresh lets Argo CD look at git again for an Application, as a webhook does after a push.
+func (f *fixture) refresh(ctx context.Context, name string) error {
+	return f.edit(ctx, name, func(o *unstructured.Unstructured) error {
+		return unstructured.SetNestedField(o.Object, "normal", "metadata", "annotations", "argocd.argoproj.io/refresh")
+	})
+}

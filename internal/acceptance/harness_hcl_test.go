@@ -88,8 +88,8 @@ type set struct {
 	Spec obj
 	// Manifest replaces spec.
 	Manifest any
-	// Rollout holds the rollout settings. Nil means min_healthy_time = "0s", for speed; empty
-	// means the defaults.
+	// Rollout holds the rollout settings. Nil means min_healthy_time = "0s", for speed, and
+	// app_timeout = "2m", so that what is broken ends soon; empty means the defaults.
 	Rollout obj
 	// Extra is HCL inside of the resource block, Before is HCL in front of it.
 	Extra, Before string
@@ -151,7 +151,7 @@ func (s *set) Resource() string {
 	}
 	rollout := s.Rollout
 	if rollout == nil {
-		rollout = obj{"min_healthy_time": "0s"}
+		rollout = obj{"min_healthy_time": "0s", "app_timeout": "2m"}
 	}
 	if len(rollout) > 0 {
 		attributes["rollout"] = rollout

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,33 @@ import (
 )
 
 var automatedPolicy = obj{"sync_options": []string{"CreateNamespace=true"}, "automated": obj{"prune": true}}
+
+// webhook tells Argo CD about a new commit for all others once the rollout has begun with the first
+// Application: those whose automated sync is still on then sync themselves.
+func (f *fixture) webhook(r *recorder, revision *string, first string, others ...string) *actor {
+	return f.actor(func(ctx context.Context) error {
+		_, err := r.await(ctx, first, "is synced to the new commit", func(s *appState) bool {
+			return s != nil && (s.Wanted == *revision || s.OpRevision == *revision)
+		})
+		if err != nil {
+			return err
+		}
+		for _, name := range others {
+			if err := f.refresh(ctx, name); err != nil {
+				return err
+			}
+		}
+		for _, name := range others {
+			_, err := r.await(ctx, name, "is compared with the new commit", func(s *appState) bool {
+				return s != nil && s.Revision == *revision
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return r.untouched(others...)()
+	})
+}
 
 func TestAccAllAtOnceWithAutomatedSyncBecomesARollout(t *testing.T) {
 	f := newFixture(t)
@@ -20,8 +48,10 @@ func TestAccAllAtOnceWithAutomatedSyncBecomesARollout(t *testing.T) {
 	r := f.record()
 	allAtOnce := s.String()
 	s.Steps = []step{in("dev"), in("qa"), in("prod")}
+	s.Rollout = obj{"min_healthy_time": "3s", "app_timeout": "2m"} // time to overtake
 	rolling := s.String()
 	var second, third string
+	push := f.webhook(r, &second, f.app("dev"), f.apps("qa", "prod")...)
 
 	f.run(
 		resource.TestStep{
@@ -30,9 +60,9 @@ func TestAccAllAtOnceWithAutomatedSyncBecomesARollout(t *testing.T) {
 				f.deploys("1", suffixes...)),
 		},
 		resource.TestStep{
-			PreConfig: func() { r.reset(); second = f.release("2", suffixes...) },
+			PreConfig: func() { r.reset(); second = f.release("2", suffixes...); push.Start() },
 			Config:    rolling,
-			Check: check(r.inOrder(dev, qa, prod), r.operations(1, all...), r.automated(false, all...),
+			Check: check(push.Check, r.inOrder(dev, qa, prod), r.operations(1, all...), r.automated(false, all...),
 				r.syncedBy("argocdprogressive/", all...), checkAt(r, &second, all...), f.deploys("2", suffixes...)),
 		},
 		resource.TestStep{
@@ -55,8 +85,10 @@ func TestAccAutomatedSyncSwitchedOnByHandDoesNotOvertakeTheRollout(t *testing.T)
 	dev, qa, prod, all := f.apps("dev"), f.apps("qa"), f.apps("prod"), f.apps(suffixes...)
 	f.release("1", suffixes...)
 	s := f.newSet(suffixes, suffixes...)
+	s.Rollout = obj{"min_healthy_time": "3s", "app_timeout": "2m"} // time to overtake
 	r := f.record()
 	var second string
+	push := f.webhook(r, &second, f.app("dev"), f.apps("qa", "prod")...)
 
 	f.run(
 		resource.TestStep{Config: s.String()},
@@ -69,10 +101,11 @@ func TestAccAutomatedSyncSwitchedOnByHandDoesNotOvertakeTheRollout(t *testing.T)
 				}
 				r.reset()
 				second = f.release("2", suffixes...)
+				push.Start()
 			},
 			Config:           s.String(),
 			ConfigPlanChecks: planned(plansExactly(all...)),
-			Check: check(r.inOrder(dev, qa, prod), r.operations(1, all...), r.automated(false, all...),
+			Check: check(push.Check, r.inOrder(dev, qa, prod), r.operations(1, all...), r.automated(false, all...),
 				checkAt(r, &second, all...), f.deploys("2", suffixes...)),
 		},
 	)

@@ -70,7 +70,7 @@ func TestAccTheGuestbookWaitsForAPersonInItsManualStep(t *testing.T) {
 	}
 	f.must(r.inOrder([]string{dev}), r.operations(0, qa), r.absent(prod))
 
-	s.Extra = ""
+	s.Extra = `timeouts = { create = "3m" }`
 	tf.configure(s)
 	r.reset()
 	person := f.actor(func(ctx context.Context) error {
