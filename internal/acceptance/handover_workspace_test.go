@@ -17,7 +17,8 @@ import (
 // tests of commands and texts ask of it.
 type workspace struct {
 	*fixture
-	cli *cli
+	cli         *cli
+	initialised bool
 }
 
 func (f *fixture) workspace() *workspace {
@@ -25,7 +26,22 @@ func (f *fixture) workspace() *workspace {
 	return &workspace{fixture: f, cli: f.cli()}
 }
 
-func (w *workspace) configure(config fmt.Stringer) { w.Helper(); w.cli.configure(config) }
+// configure writes the configuration. The directory is initialised once: its providers stay the same.
+func (w *workspace) configure(config fmt.Stringer) {
+	w.Helper()
+	if !w.initialised {
+		w.cli.configure(text(""))
+		w.initialised = true
+	}
+	if err := os.WriteFile(filepath.Join(w.cli.dir, "set.tf"), []byte(config.String()), 0o600); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// text is a whole configuration.
+type text string
+
+func (t text) String() string { return string(t) }
 
 // words is a text with every run of blanks and line breaks as one blank: terraform wraps lines.
 func words(text string) string { return strings.Join(strings.Fields(text), " ") }

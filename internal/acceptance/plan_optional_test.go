@@ -199,11 +199,6 @@ func TestAccEveryOptionalAttributeAbsentNullEmptyAndSetComesToRest(t *testing.T)
 	}
 }
 
-// text is a whole configuration.
-type text string
-
-func (t text) String() string { return string(t) }
-
 // variant is the configuration of one variant: "null" sets the outermost optional value to null,
 // "nulls" the innermost.
 func (g group) variant(f *fixture, variant string) text {
