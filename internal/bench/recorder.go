@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,9 +21,6 @@ var (
 	applicationSets = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets"}
 	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
-
-// watchLength is longer than any run, in seconds.
-const watchLength = 4 * 3600
 
 // recorder watches all Applications and keeps when what happened to each.
 type recorder struct {
@@ -54,25 +50,40 @@ type moment struct {
 	write bool
 }
 
+// newRecorder records until ctx ends.
 func newRecorder(ctx context.Context, client dynamic.Interface, namespace string) (*recorder, error) {
-	length := int64(watchLength)
-	w, err := client.Resource(applications).Namespace(namespace).Watch(ctx, metav1.ListOptions{TimeoutSeconds: &length})
+	apps := client.Resource(applications).Namespace(namespace)
+	listed, err := apps.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("watching Applications: %w", err)
+		return nil, fmt.Errorf("listing Applications: %w", err)
 	}
 	r := &recorder{apps: map[string]*seen{}, news: make(chan struct{})}
-	go func() {
+	go func() { r.lost(r.follow(ctx, apps, listed.GetResourceVersion())) }()
+	return r, nil
+}
+
+// follow notes events until ctx ends or one is missed. A watch that the API server ends, as it
+// does from time to time and when definitions are new, goes on where it was.
+func (r *recorder) follow(ctx context.Context, apps dynamic.ResourceInterface, version string) error {
+	for {
+		w, err := apps.Watch(ctx, metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
+		if err != nil {
+			return fmt.Errorf("watching Applications: %w", err)
+		}
 		for event := range w.ResultChan() {
 			o, ok := event.Object.(*unstructured.Unstructured)
 			if !ok || event.Type == watch.Error {
-				r.lost(fmt.Errorf("the watch on Applications was lost: %v", event.Object))
-				return
+				return fmt.Errorf("the watch on Applications was lost: %v", event.Object)
 			}
-			r.take(time.Now(), event.Type == watch.Deleted, o)
+			version = o.GetResourceVersion()
+			if event.Type != watch.Bookmark {
+				r.take(time.Now(), event.Type == watch.Deleted, o)
+			}
 		}
-		r.lost(errors.New("the watch on Applications has ended"))
-	}()
-	return r, nil
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
 }
 
 func (r *recorder) lost(err error) {
