@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 )
 
 // Problem is a reason why Argo CD or the API server would not take an Application.
@@ -72,8 +74,12 @@ func (c *Client) Preflight(ctx context.Context, owner Owner, objects []map[strin
 
 func nameOf(object map[string]any) string { return text(object, "metadata", "name") }
 
-// dryRun asks the API server what it would say to one Application.
+// dryRun asks the API server what it would say to one Application; one that does not change is
+// not asked for.
 func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any, old *unstructured.Unstructured) (*Problem, error) {
+	if old != nil && Facts(old).Hash == appset.HashRendered(object) {
+		return nil, nil // the API server has taken it already
+	}
 	name := nameOf(object)
 	obj := buildApplication(owner, name, object, old, "", 0)
 	err := c.dryWrite(ctx, owner, obj, old != nil)
