@@ -47,20 +47,12 @@ type result struct {
 
 func (r result) wall() time.Duration { return r.ended.Sub(r.began) }
 
-// first is the first write: of the provider as answered by the API server, otherwise as watched.
-func (r result) first() time.Time {
-	if r.apply != nil && !r.apply.First.IsZero() {
-		return r.apply.First
-	}
-	return r.course.First
-}
-
 // rollout is from the first write to the last Application done or gone.
 func (r result) rollout() time.Duration {
 	if r.course.Changed == 0 {
 		return 0
 	}
-	return r.course.Last.Sub(r.first())
+	return r.course.Last.Sub(r.course.First)
 }
 
 // commit makes a commit, or none, and returns the one at which Applications are done.
@@ -93,7 +85,7 @@ func (b *bench) measure(ctx context.Context, what, side string, commit commit, a
 	if cpuAfter, ok := readCPU(); ok && known {
 		r.others = cpuAfter.others(cpuBefore)
 	}
-	r.course = b.recorder.course()
+	r.course = b.recorder.course(r.apply)
 	if r.ended.IsZero() {
 		r.ended = r.course.Last
 	}

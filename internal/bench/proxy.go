@@ -67,6 +67,7 @@ func withClass(r *http.Request) *http.Request {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	class := classify(r.Method, r.URL.Path, r.URL.RawQuery, body)
+	class.At = time.Now()
 	return r.WithContext(context.WithValue(r.Context(), requestKey{}, class))
 }
 
@@ -77,7 +78,7 @@ func (p *proxy) count(ctx context.Context, status int) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tally.add(class, status, time.Now())
+	p.tally.add(class, status)
 }
 
 // take returns what was counted since the last call.

@@ -37,7 +37,7 @@ func TestProxyCountsAnsweredRequestsAndPassesThemOn(t *testing.T) {
 	if want := "Bearer secret " + path + " " + body; response.StatusCode != http.StatusCreated || got != want {
 		t.Errorf("the server has got %q and %d was answered, want %q and 201", got, response.StatusCode, want)
 	}
-	if tally := p.take(); tally.Writes["a"] != 1 || tally.First.IsZero() {
+	if tally := p.take(); tally.Writes["a"] != 1 || tally.Persisted[0].At.IsZero() {
 		t.Errorf("counted was %+v", tally)
 	}
 	if tally := p.take(); len(tally.Kinds) != 0 {

@@ -203,26 +203,28 @@ type course struct {
 	Gap time.Duration
 }
 
-// course sums up what happened since the last reset.
-func (r *recorder) course() course {
+// course sums up what happened since the last reset. Where the writes are known, because they went
+// through the proxy, they tell when something began; otherwise what was first seen of them does.
+func (r *recorder) course(writes *tally) course {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	log := r.log
+	if writes != nil {
+		log = r.withWrites(writes.Persisted)
+	}
 	var c course
 	ends := map[string]time.Time{}
 	for _, a := range r.apps {
-		began, ended := a.created, a.done
-		if began.IsZero() || !a.asked.IsZero() && a.asked.Before(began) {
-			began = a.asked
-		}
-		if !a.gone.IsZero() {
+		ended := a.done
+		switch {
+		case !a.gone.IsZero():
 			ended = a.gone
-		}
-		if began.IsZero() && a.gone.IsZero() {
+		case a.created.IsZero() && a.asked.IsZero():
 			continue
 		}
 		c.Changed++
-		if !began.IsZero() && (c.First.IsZero() || began.Before(c.First)) {
-			c.First = began
+		if writes == nil && !a.created.IsZero() && (c.First.IsZero() || a.created.Before(c.First)) {
+			c.First = a.created
 		}
 		if ended.After(c.Last) {
 			c.Last = ended
@@ -231,20 +233,36 @@ func (r *recorder) course() course {
 			ends[a.step] = ended
 		}
 	}
-	order, longest := stepsOf(r.log)
-	c.Gap = longest
-	overlap := false
-	for i, step := range order {
-		if c.First.IsZero() || step.began.Before(c.First) { // a deletion creates and asks for nothing
-			c.First = step.began
+	for _, m := range log {
+		if m.write && (c.First.IsZero() || m.at.Before(c.First)) {
+			c.First = m.at
 		}
-		c.Steps = append(c.Steps, ends[step.name].Sub(step.began))
-		overlap = overlap || i > 0 && step.began.Before(ends[order[i-1].name])
 	}
-	if overlap {
-		c.Steps, c.Gap = nil, 0
+	var steps []begun
+	steps, c.Gap = stepsOf(log)
+	for i, step := range steps {
+		c.Steps = append(c.Steps, ends[step.name].Sub(step.began))
+		if i > 0 && step.began.Before(ends[steps[i-1].name]) {
+			c.Steps, c.Gap = nil, 0
+			break
+		}
 	}
 	return c
+}
+
+// withWrites is the log with these writes in the place of those that were seen in the watch.
+func (r *recorder) withWrites(writes []request) []moment {
+	var log []moment
+	for _, m := range r.log {
+		log = append(log, moment{at: m.at, step: m.step})
+	}
+	for _, w := range writes {
+		if a := r.apps[w.Name]; a != nil {
+			log = append(log, moment{at: w.At, step: a.step, write: true})
+		}
+	}
+	slices.SortStableFunc(log, func(a, b moment) int { return a.at.Compare(b.at) })
+	return log
 }
 
 // begun is a step that has begun.

@@ -54,7 +54,7 @@ func TestCourseOfARollout(t *testing.T) {
 	r.take(at(4.5), false, application("b", "s01", false, wanted)) // the end of a refresh
 	r.take(at(4.75), false, application("c", "s02", true, ""))
 	r.take(at(6), false, application("c", "s02", false, wanted))
-	c := r.course()
+	c := r.course(nil)
 	if c.Changed != 3 || !c.First.Equal(at(1)) || !c.Last.Equal(at(6)) || len(c.Steps) != 2 {
 		t.Fatalf("the course is %+v", c)
 	}
@@ -63,13 +63,44 @@ func TestCourseOfARollout(t *testing.T) {
 	wantSeconds(t, "the gap", c.Gap, 0.25)
 }
 
+func TestARolloutBeginsWithTheFirstCreationAndAStepWithTheFirstOperation(t *testing.T) {
+	r := emptyRecorder()
+	r.take(at(1), false, application("a", "s01", false, ""))
+	r.take(at(1), false, application("b", "s02", false, ""))
+	r.take(at(5), false, application("a", "s01", true, ""))
+	r.take(at(6), false, application("a", "s01", false, wanted))
+	r.take(at(7), false, application("b", "s02", true, ""))
+	r.take(at(9), false, application("b", "s02", false, wanted))
+	c := r.course(nil)
+	if !c.First.Equal(at(1)) || len(c.Steps) != 2 {
+		t.Fatalf("the course is %+v", c)
+	}
+	wantSeconds(t, "step 1", c.Steps[0], 1)
+	wantSeconds(t, "step 2", c.Steps[1], 2)
+}
+
+func TestWritesThroughTheProxyTellWhenAStepBegan(t *testing.T) {
+	r := emptyRecorder()
+	r.take(at(1), false, application("a", "s01", true, ""))
+	r.take(at(2), false, application("a", "s01", false, wanted))
+	r.take(at(4), false, application("b", "s02", true, ""))
+	r.take(at(5), false, application("b", "s02", false, wanted))
+	c := r.course(&tally{Persisted: []request{{Name: "a", At: at(0.5)}, {Name: "b", At: at(3)}, {Name: "b", At: at(3.5)}, {Name: "record", At: at(0)}}})
+	if c.Changed != 2 || !c.First.Equal(at(0.5)) || len(c.Steps) != 2 {
+		t.Fatalf("the course is %+v", c)
+	}
+	wantSeconds(t, "step 1", c.Steps[0], 1.5)
+	wantSeconds(t, "step 2", c.Steps[1], 2)
+	wantSeconds(t, "the gap", c.Gap, 1)
+}
+
 func TestStepsThatOverlapAreNotTimed(t *testing.T) {
 	r := emptyRecorder()
 	r.take(at(1), false, application("a", "s01", true, ""))
 	r.take(at(2), false, application("b", "s02", true, ""))
 	r.take(at(3), false, application("a", "s01", false, wanted))
 	r.take(at(4), false, application("b", "s02", false, wanted))
-	if c := r.course(); c.Changed != 2 || c.Steps != nil || c.Gap != 0 || !c.Last.Equal(at(4)) {
+	if c := r.course(nil); c.Changed != 2 || c.Steps != nil || c.Gap != 0 || !c.Last.Equal(at(4)) {
 		t.Errorf("the course is %+v", c)
 	}
 }
@@ -83,7 +114,7 @@ func TestAnApplicationThatIsSyncedAgainWasDoneTheFirstTime(t *testing.T) {
 		t.Errorf("done %v, at rest %v; want done and not at rest", isDone(a), isAtRest(a))
 	}
 	r.take(at(4), false, application("a", "s01", false, wanted))
-	if c := r.course(); !c.Last.Equal(at(2)) || !isAtRest(r.apps["a"]) {
+	if c := r.course(nil); !c.Last.Equal(at(2)) || !isAtRest(r.apps["a"]) {
 		t.Errorf("the course is %+v, at rest %v", c, isAtRest(r.apps["a"]))
 	}
 }
@@ -97,11 +128,11 @@ func TestCourseAfterAResetHasOnlyWhatIsChangedSince(t *testing.T) {
 	r.take(at(4), true, application("gone", "s01", false, wanted))
 	r.reset("beef")
 	r.take(at(10), false, application("b", "s01", true, wanted))
-	if c := r.course(); !c.Last.IsZero() {
+	if c := r.course(nil); !c.Last.IsZero() {
 		t.Errorf("done at %s, though it was synced to another commit", c.Last)
 	}
 	r.take(at(12), false, application("b", "s01", false, "beef"))
-	c := r.course()
+	c := r.course(nil)
 	if c.Changed != 1 || !c.First.Equal(at(10)) || !c.Last.Equal(at(12)) {
 		t.Errorf("the course is %+v, want only b, from 10 to 12", c)
 	}
@@ -121,7 +152,7 @@ func TestCourseOfADeletion(t *testing.T) {
 	r.take(at(2), true, deleting("b", "s02"))
 	r.take(at(2.5), false, deleting("a", "s01"))
 	r.take(at(4), true, deleting("a", "s01"))
-	c := r.course()
+	c := r.course(nil)
 	if c.Changed != 2 || !c.First.Equal(at(1)) || !c.Last.Equal(at(4)) || len(c.Steps) != 2 {
 		t.Fatalf("the course is %+v", c)
 	}

@@ -18,7 +18,7 @@ func report(o options, results []result) string {
 		runtime.NumCPU(), loadAverage())
 	b.WriteString("## Time\n\n" +
 		"The provider's total is the whole terraform command, plan included, through a proxy that counts requests. The rollout is from the first " +
-		"write to the last Application done (or gone), for both sides as the watch tells. \"Other work\" is how many cores programs that do not belong to the bench used meanwhile.\n\n")
+		"write to the last Application done (or gone), as a watch tells. \"Other work\" is how many cores programs that do not belong to the bench used meanwhile.\n\n")
 	b.WriteString(timeTable(results).String())
 	b.WriteString("\n## Budgets\n\n")
 	b.WriteString(budgetTable(budgets(results)).String())
@@ -168,7 +168,7 @@ func courseTable(results []result) *table {
 		if !r.planned.IsZero() {
 			began, planning = r.planned, seconds(r.planned.Sub(r.began))
 		}
-		steps, between := "all at once", ""
+		steps, between := "(overlap)", ""
 		if len(r.course.Steps) > 0 {
 			var times []string
 			left := r.rollout()
@@ -178,7 +178,7 @@ func courseTable(results []result) *table {
 			}
 			steps, between = strings.Join(times, " "), seconds(max(0, left))
 		}
-		t.add(r.what, r.side, seconds(r.wall()), planning, seconds(r.first().Sub(began)), steps, between, seconds(r.ended.Sub(r.course.Last)))
+		t.add(r.what, r.side, seconds(r.wall()), planning, seconds(r.course.First.Sub(began)), steps, between, seconds(r.ended.Sub(r.course.Last)))
 	}
 	return t
 }

@@ -12,13 +12,14 @@ func measured(what, side string, total, gap time.Duration) result {
 	r := result{what: what, side: side, began: began, ended: began.Add(total), others: 0.25, counted: counters{lsRemotes: 4}}
 	r.course = course{Changed: 2, First: began.Add(time.Second), Last: began.Add(total), Steps: []time.Duration{time.Second, 2 * time.Second}, Gap: gap}
 	if side != controller {
+		r.course.First = began.Add(1500 * time.Millisecond)
 		r.planned, r.plan, r.apply = began.Add(500*time.Millisecond), newTally(), newTally()
 		for _, name := range []string{"a", "b"} {
-			r.apply.add(request{Verb: "PUT", Resource: "applications", Name: name}, 200, began.Add(1500*time.Millisecond))
-			r.apply.add(request{Verb: "PUT", Resource: "applications", Name: name, Dry: true}, 200, began)
+			r.apply.add(request{Verb: "PUT", Resource: "applications", Name: name}, 200)
+			r.apply.add(request{Verb: "PUT", Resource: "applications", Name: name, Dry: true}, 200)
 		}
-		r.apply.add(request{Verb: "LIST", Resource: "applications"}, 200, began)
-		r.apply.add(request{Verb: "LIST", Resource: "applications"}, 200, began)
+		r.apply.add(request{Verb: "LIST", Resource: "applications"}, 200)
+		r.apply.add(request{Verb: "LIST", Resource: "applications"}, 200)
 	}
 	return r
 }

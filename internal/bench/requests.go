@@ -17,6 +17,8 @@ type request struct {
 	Dry                  bool
 	// Refresh tells that it asks Argo CD for a comparison.
 	Refresh bool
+	// At is when it came.
+	At time.Time
 }
 
 // classify reads a request. body is that of a POST or PATCH.
@@ -90,8 +92,8 @@ type tally struct {
 	Refused map[string]int
 	// Refreshes are the comparisons asked for.
 	Refreshes int
-	// First is when the first write that persists was answered.
-	First time.Time
+	// Persisted are the requests that persist, as they were answered.
+	Persisted []request
 }
 
 func newTally() *tally {
@@ -99,7 +101,7 @@ func newTally() *tally {
 }
 
 // add counts a request that was answered with this status.
-func (t *tally) add(r request, status int, now time.Time) {
+func (t *tally) add(r request, status int) {
 	t.Kinds[r.kind()]++
 	if status >= http.StatusBadRequest {
 		t.Refused[r.kind()]++
@@ -107,9 +109,7 @@ func (t *tally) add(r request, status int, now time.Time) {
 	}
 	if r.persists() {
 		t.Writes[r.Name]++
-		if t.First.IsZero() {
-			t.First = now
-		}
+		t.Persisted = append(t.Persisted, r)
 	}
 	if r.Dry && r.Resource == "applications" {
 		t.DryRuns[r.Name]++

@@ -57,7 +57,8 @@ func TestTallyTellsWhatPersistsFromWhatDoesNot(t *testing.T) {
 	}
 	tally := newTally()
 	for i, r := range requests {
-		tally.add(r.r, r.status, first.Add(time.Duration(i)*time.Second))
+		r.r.At = first.Add(time.Duration(i) * time.Second)
+		tally.add(r.r, r.status)
 	}
 	if tally.total() != 3 || tally.most() != 2 || tally.Refreshes != 1 || len(tally.Writes) != 2 {
 		t.Errorf("total %d, most %d, refreshes %d, Applications %d; want 3, 2, 1, 2", tally.total(), tally.most(), tally.Refreshes, len(tally.Writes))
@@ -65,8 +66,8 @@ func TestTallyTellsWhatPersistsFromWhatDoesNot(t *testing.T) {
 	if written, others := tally.dryRuns(); written != 1 || others != 1 {
 		t.Errorf("%d dry runs of written Applications and %d of others, want 1 of a and 1 of d", written, others)
 	}
-	if want := first.Add(3 * time.Second); !tally.First.Equal(want) {
-		t.Errorf("the first write is at %s, want %s: a refused one is none", tally.First, want)
+	if want := first.Add(3 * time.Second); len(tally.Persisted) != 3 || !tally.Persisted[0].At.Equal(want) {
+		t.Errorf("writes are %+v, want the first at %s: a refused one is none", tally.Persisted, want)
 	}
 	want := "1 LIST applications, 1 PATCH applications (refresh), 1 POST applications (dry run), 3 PUT applications (1 refused), 1 PUT applications (dry run), 1 PUT configmaps"
 	if got := kinds(tally); got != want {
