@@ -17,6 +17,7 @@ func TestAccABrokenPathInStep2FailsTheUpdateAndStopsThere(t *testing.T) {
 	suffixes := []string{"dev", "qa", "prod"}
 	dev, qa, prod := f.apps("dev"), f.apps("qa"), f.apps("prod")
 	s := f.newSet(suffixes, suffixes...)
+	s.Extra = `timeouts = { update = "1m" }`
 	f.release("1", suffixes...)
 	r := f.record()
 	var began time.Time
