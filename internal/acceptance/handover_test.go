@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// quick are rollout settings that do not wait longer than a test needs.
+// quick are rollout settings that do not wait longer than a test needs, with more set or replaced.
 func quick(more ...obj) obj {
 	settings := obj{"min_healthy_time": "0s", "error_grace": "1s", "degraded_grace": "1s"}
 	for _, m := range more {

@@ -115,7 +115,7 @@ func (r *recorder) deletedAfter(deleted, done string) func() error {
 
 func TestAccDestroyGoesThroughTheStepsInReverseAndLeavesNothing(t *testing.T) {
 	f := newFixture(t)
-	// "orphan" is in no step: it goes first.
+	// "loose" is in no step: it goes first.
 	suffixes := []string{"a/dev", "b/dev", "c/staging", "d/prod", "e/prod", "loose/nowhere"}
 	w, s, seen := f.workspace(), f.newSet(suffixes, "dev", "staging", "prod"), f.record()
 	s.Reverse = true
