@@ -36,6 +36,7 @@ type recorder struct {
 type seen struct {
 	step   string
 	exists bool
+	state  string
 	// reached tells that it is synced to the wanted commit and healthy now.
 	reached bool
 	// created, asked (for an operation), done (reached for the first time: Argo CD's controller
@@ -108,7 +109,7 @@ func (r *recorder) take(now time.Time, deleted bool, o *unstructured.Unstructure
 		a = &seen{}
 		r.apps[o.GetName()] = a
 	}
-	a.step = o.GetLabels()[stepLabel]
+	a.step, a.state = o.GetLabels()[stepLabel], state(o)
 	m := moment{at: now, step: a.step}
 	switch {
 	case deleted:
@@ -130,13 +131,27 @@ func (r *recorder) take(now time.Time, deleted bool, o *unstructured.Unstructure
 
 // reached tells that an Application was synced to the commit and is healthy.
 func reached(o *unstructured.Unstructured, commit string) bool {
-	text := func(fields ...string) string {
-		s, _, _ := unstructured.NestedString(o.Object, fields...)
-		return s
+	return o.Object["operation"] == nil && text(o, "status", "operationState", "phase") == "Succeeded" &&
+		text(o, "status", "operationState", "syncResult", "revision") == commit && text(o, "status", "sync", "revision") == commit &&
+		text(o, "status", "sync", "status") == "Synced" && text(o, "status", "health", "status") == "Healthy"
+}
+
+// state is what reached looks at, in words.
+func state(o *unstructured.Unstructured) string {
+	words := []string{
+		"operation " + text(o, "status", "operationState", "phase"), "to " + text(o, "status", "operationState", "syncResult", "revision"),
+		text(o, "status", "sync", "status"), "at " + text(o, "status", "sync", "revision"), text(o, "status", "health", "status"),
+		text(o, "status", "operationState", "message"),
 	}
-	return o.Object["operation"] == nil && text("status", "operationState", "phase") == "Succeeded" &&
-		text("status", "operationState", "syncResult", "revision") == commit && text("status", "sync", "revision") == commit &&
-		text("status", "sync", "status") == "Synced" && text("status", "health", "status") == "Healthy"
+	if o.Object["operation"] != nil {
+		words = append([]string{"an operation waits"}, words...)
+	}
+	return strings.Join(words, ", ")
+}
+
+func text(o *unstructured.Unstructured, fields ...string) string {
+	s, _, _ := unstructured.NestedString(o.Object, fields...)
+	return s
 }
 
 // reset forgets what happened; commit makes Applications done from now on.
@@ -149,7 +164,7 @@ func (r *recorder) reset(commit string) {
 			delete(r.apps, name)
 			continue
 		}
-		*a = seen{step: a.step, exists: true}
+		*a = seen{step: a.step, exists: true, state: a.state}
 	}
 }
 
@@ -163,7 +178,7 @@ func (r *recorder) until(ctx context.Context, timeout time.Duration, n int, what
 		var missing []string
 		for name, a := range r.apps {
 			if !wanted(a) {
-				missing = append(missing, name)
+				missing = append(missing, fmt.Sprintf("%s (%s)", name, a.state))
 			}
 		}
 		there := len(r.apps)
@@ -179,7 +194,7 @@ func (r *recorder) until(ctx context.Context, timeout time.Duration, n int, what
 			return ctx.Err()
 		case <-deadline.C:
 			slices.Sort(missing)
-			return fmt.Errorf("after %s not all of %d Applications are %s: %d exist, not yet: %s", timeout, n, what, there, strings.Join(missing, ", "))
+			return fmt.Errorf("after %s not all of %d Applications are %s: %d are known, not yet: %s", timeout, n, what, there, strings.Join(missing, "; "))
 		case <-news:
 		}
 	}
