@@ -39,7 +39,7 @@ func (g globalProjects) apply(object map[string]any) project {
 
 // globalProjects reads Argo CD's configuration; most have none.
 func (c *Client) globalProjects(ctx context.Context) (globalProjects, error) {
-	const name = "argocd-cm"
+	const name = argoConfigMap
 	var cm *unstructured.Unstructured
 	err := c.request(ctx, RequestError{Verb: "get", Resource: "configmaps", Namespace: c.namespace, Name: name}, func() (err error) {
 		cm, err = c.dynamic.Resource(configMaps).Namespace(c.namespace).Get(ctx, name, metav1.GetOptions{})
