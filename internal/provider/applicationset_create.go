@@ -34,6 +34,9 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(a.prepareCreate()...)
 	}
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(a.mayRemove(ctx)...)
+	}
 	if resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(c.keep(ctx, &plan, resp)...)
 		return
@@ -98,7 +101,7 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *
 	if diags.HasError() {
 		return nil, diags
 	}
-	if diags.Append(c.load(ctx)...); diags.HasError() {
+	if diags.Append(c.permitted(ctx, argocd.Apply, c.load(ctx))...); diags.HasError() {
 		return nil, diags
 	}
 	objects := objectsOf(desired.apps)
@@ -207,7 +210,7 @@ func (a *apply) result(ctx context.Context, before waves, saved bool) (waves, *t
 
 // report is what the outcome is told with.
 func (a *apply) report(doing, timeoutName, next string) report {
-	return report{namespace: a.owner.Namespace, doing: doing, timeout: a.timeout, timeoutName: timeoutName, next: next}
+	return report{namespace: a.owner.Namespace, doing: doing, timeout: a.timeout, timeoutName: timeoutName, next: next, refusal: a.resource.refusal}
 }
 
 func (c *connected) writePrivate(ctx context.Context, to privateWriter, known *targets) diag.Diagnostics {

@@ -46,12 +46,17 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if resp.Diagnostics.Append(c.load(ctx)...); resp.Diagnostics.HasError() {
-		return
-	}
-	if c.record != nil && ours.Token != "" && c.record.Token != ours.Token {
+	loaded := c.load(ctx)
+	if c.loaded && c.record != nil && ours.Token != "" && c.record.Token != ours.Token {
 		// Another create has taken the Applications over: with create_before_destroy, the one
 		// that replaces this very resource.
+		return
+	}
+	purpose := argocd.Destroy
+	if handOver {
+		purpose = argocd.Apply // the create that follows
+	}
+	if resp.Diagnostics.Append(c.permitted(ctx, purpose, loaded)...); resp.Diagnostics.HasError() {
 		return
 	}
 	if handOver {

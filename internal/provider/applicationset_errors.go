@@ -30,6 +30,8 @@ type report struct {
 	timeoutName string
 	// next says how to go on after a failure.
 	next string
+	// refusal is that of the resource.
+	refusal func(error) string
 }
 
 var failureSummaries = map[rollout.Kind]string{
@@ -86,7 +88,7 @@ func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
 		add(capital(r.doing)+" timed out", fmt.Sprintf("The %s did not end within timeouts.%s (%s)%s. What was in flight has been given up.",
 			r.doing, r.timeoutName, r.timeout, inStep(o.Step)))
 	case o.Stop == rollout.StopWatch:
-		add("Watch lost", fmt.Sprintf("The %s lost sight of the Applications%s and stopped: %s.", r.doing, inStep(o.Step), errorText(o.Err)))
+		add("Watch lost", fmt.Sprintf("The %s lost sight of the Applications%s and stopped: %s.", r.doing, inStep(o.Step), errorText(o.Err)), r.credentials(o.Err))
 	case len(o.Failures) == 0:
 		add(capital(r.doing)+" unfinished", fmt.Sprintf("The %s ended%s before everything was done.", r.doing, inStep(o.Step)))
 	}
@@ -109,8 +111,19 @@ func (r report) failure(f rollout.Failure) string {
 	return b.String()
 }
 
+// credentials is refusal, also for no error.
+func (r report) credentials(err error) string {
+	if err == nil || r.refusal == nil {
+		return ""
+	}
+	return r.refusal(err)
+}
+
 // advice is the next command for one failure.
 func (r report) advice(f rollout.Failure) string {
+	if how := r.credentials(f.Err); how != "" {
+		return how
+	}
 	get := fmt.Sprintf("kubectl -n %s get applications.argoproj.io %s -o yaml", r.namespace, f.App)
 	switch f.Kind {
 	case rollout.KindSkipReconcile:
@@ -167,18 +180,13 @@ func story(log []rollout.Note) string {
 // requestDiagnostic tells what could not be asked or written, and how to go on.
 func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag.Diagnostic {
 	summary := "Argo CD failed to answer"
-	parts := []string{fmt.Sprintf("%s: %s.", doing, strings.TrimSuffix(errorText(err), "."))}
+	parts := []string{fmt.Sprintf("%s: %s.", doing, strings.TrimSuffix(errorText(err), ".")), r.refusal(err)}
 	var request *argocd.RequestError
 	switch {
 	case errors.Is(err, argocd.ErrUnauthorized):
-		summary = "Credentials refused"
-		parts = append(parts, r.provider.ExplainUnauthorized(err))
+		summary = summaryUnauthorized
 	case errors.Is(err, argocd.ErrForbidden):
-		summary = "Permission missing"
-		if errors.As(err, &request) {
-			parts = append(parts, fmt.Sprintf("Grant the verb %q on %q in namespace %q to the provider's credentials; see: kubectl -n %s auth can-i %s %s",
-				request.Verb, request.Resource, request.Namespace, request.Namespace, request.Verb, request.Resource))
-		}
+		summary = summaryForbidden
 	case errors.Is(err, argocd.ErrTooNew):
 		summary = "Record of a newer provider"
 		parts = append(parts, "Upgrade the provider: terraform init -upgrade")

@@ -36,8 +36,8 @@ func (c *connected) refresh(ctx context.Context) diag.Diagnostics {
 		switch {
 		case errors.Is(err, argocd.ErrForbidden):
 			diags.AddWarning("New commits not looked for", fmt.Sprintf(
-				"Asking Argo CD to look at git again for %s needs the verb \"patch\" on applications.argoproj.io in namespace %q. The plan uses its last comparison. "+
-					"Set refresh = false on the provider if that is meant.", c.owner, c.owner.Namespace))
+				"The provider's credentials may not ask Argo CD to look at git again for %s. The plan uses its last comparison. "+
+					"Set refresh = false on the provider if that is meant.\n\n%s", c.owner, argocd.ExplainForbidden(err)))
 			return diags
 		case err != nil:
 			diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Asking Argo CD to look at git again for %s", c.owner), err))

@@ -45,6 +45,9 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 	if resp.Diagnostics.Append(a.prepareUpdate(ours, wavesOf(state.Waves))...); resp.Diagnostics.HasError() {
 		return
 	}
+	if resp.Diagnostics.Append(a.mayRemove(ctx)...); resp.Diagnostics.HasError() {
+		return
+	}
 	resp.Diagnostics.Append(a.run(ctx)...)
 	if !a.touched {
 		return
