@@ -120,7 +120,7 @@ func liveWaves(c content, live []rollout.Live, proven map[string]string) waves {
 		if label == "" {
 			label = rollout.NoStepLabel
 		}
-		w.step(label).leaves[l.Name] = rollout.LiveLeaf(l, mode, proven[l.Name])
+		w.step(label).leaves[l.Name] = rollout.LiveLeaf(l, mode, proven[l.Name], false)
 	}
 	return w
 }

@@ -67,7 +67,7 @@ func TestTheEngineWritesNothingThatThePlanDoesNotShow(t *testing.T) {
 		case ModeWrite:
 			want.Step, live.StepLabel = NoStep, NoStepLabel
 		}
-		if LiveLeaf(live, mode, proven) != leaf {
+		if LiveLeaf(live, mode, proven, false) != leaf {
 			return
 		}
 		same++

@@ -26,6 +26,9 @@ func (e *engine) look(a *app, now time.Time) {
 		if e.stage == disabling {
 			e.disable(a, now)
 		}
+		if e.stage == deleting && a.want == nil && !a.aside && !e.halted() {
+			e.prepare(a, now)
+		}
 		return
 	case done, failed:
 		return
@@ -36,11 +39,12 @@ func (e *engine) look(a *app, now time.Time) {
 		e.remove(a, now)
 		return
 	}
-	if e.stop == StopDeadline || !a.deadline.IsZero() && !now.Before(a.deadline) {
+	e.clock(a, now)
+	if e.stop == StopDeadline || a.late(now) {
 		e.timedOut(a, now)
 		return
 	}
-	if !a.deadline.IsZero() {
+	if !a.deadline.IsZero() && a.stopped.IsZero() {
 		e.wakeAt(a, a.deadline)
 	}
 	if e.silent(a, now) {
@@ -60,6 +64,41 @@ func (e *engine) look(a *app, now time.Time) {
 	case marking:
 		e.mark(a, now)
 	}
+}
+
+// clock stops the time of an Application while it waits for a person or a calendar, where the
+// options say so.
+func (e *engine) clock(a *app, now time.Time) {
+	switch stands := e.stands(a); {
+	case stands && a.stopped.IsZero():
+		a.stopped = now
+	case !stands && !a.stopped.IsZero():
+		if !a.deadline.IsZero() {
+			a.deadline = a.deadline.Add(now.Sub(a.stopped))
+		}
+		a.stopped = time.Time{}
+	}
+}
+
+// stands tells that the Application is Suspended, or that a sync window holds our operation back,
+// and that this may take as long as the whole run.
+func (e *engine) stands(a *app) bool {
+	if a.live == nil {
+		return false
+	}
+	o := a.live.Operation
+	switch a.state {
+	case flying:
+		return e.opt.WaitForWindow && o.Token == a.token && o.Active() && o.Blocked
+	case verifying, awaiting:
+		return e.waitsSuspended(a.live) && !o.Active()
+	}
+	return false
+}
+
+// late tells that the time of an Application is over.
+func (a *app) late(now time.Time) bool {
+	return !a.deadline.IsZero() && a.stopped.IsZero() && !now.Before(a.deadline)
 }
 
 // silent fails an Application whose refresh Argo CD does not answer.
@@ -214,110 +253,6 @@ func (e *engine) written(a *app, action Action, now time.Time) {
 	default:
 		e.awaitPerson(a, now)
 	}
-}
-
-// lead makes the Application the one that finds out what its sources mean now, so that all others
-// of the same source get exactly that; or lets it wait for the one that does.
-func (e *engine) lead(a *app, now time.Time) {
-	for _, s := range a.want.Sources {
-		if leader := e.leaders[s]; leader != nil && leader != a {
-			if a.waits != leader {
-				a.waits, leader.waiters = leader, append(leader.waiters, a)
-			}
-			a.reason = fmt.Sprintf("waiting until %s has found out what revision %q means", leader.name, s.TargetRevision)
-			return
-		}
-	}
-	for _, s := range a.want.Sources {
-		if !Immutable(s) && e.pins[s] == "" && e.leaders[s] == nil {
-			e.leaders[s] = a
-			a.leads = append(a.leads, s)
-		}
-	}
-	if a.live == nil || a.live.Hash != a.want.Hash {
-		a.ended = time.Time{}
-		if a.live != nil {
-			a.ended = now // an existing Application needs a refresh: its last comparison is old
-		}
-		e.write(a, nil, now)
-		return
-	}
-	a.uid, a.ended = a.live.UID, now
-	e.becomes(a, resolving, now, "asking Argo CD what its revision means")
-	e.resolve(a, now)
-}
-
-// resolve waits for the comparison that tells the revisions, and pins them.
-func (e *engine) resolve(a *app, now time.Time) {
-	if e.halted() {
-		e.rest(a, idle)
-		return
-	}
-	if e.astray(a, now) {
-		return
-	}
-	l := a.live
-	if !a.ended.IsZero() && a.fresh.IsZero() {
-		e.ask(a, now)
-		return
-	}
-	if l.Sync.OfSpec && len(l.Sync.Revisions) == len(a.want.Sources) && e.pin(a, now) {
-		waiters := e.stopLeading(a)
-		e.becomes(a, entering, now, "its revision is resolved")
-		e.look(a, now)
-		for _, other := range waiters {
-			if other.state == entering {
-				e.look(other, now)
-			}
-		}
-		return
-	}
-	if kind, said := l.errorKind(); kind != "" {
-		if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
-			e.confirm(a, Failure{Kind: kind, Said: said}, now)
-		}
-		return
-	}
-	a.trouble = ""
-	a.reason = "waiting for Argo CD's comparison"
-	if a.ended.IsZero() {
-		a.ended = now.Add(-freshDelay) // a new Application: Argo CD compares by itself; ask if it does not
-		a.fresh = now
-		e.wakeAt(a, now.Add(quietDelay))
-	} else if now.Sub(a.fresh) >= quietDelay {
-		e.ask(a, now)
-	} else {
-		e.wakeAt(a, a.fresh.Add(quietDelay))
-	}
-}
-
-// pin records what the sources of the Application mean; false when one is not resolved.
-func (e *engine) pin(a *app, now time.Time) bool {
-	for i, s := range a.want.Sources {
-		if !Immutable(s) && e.pins[s] == "" && !resolved(s, a.live.Sync.Revisions[i]) {
-			return false
-		}
-	}
-	for i, s := range a.want.Sources {
-		if !Immutable(s) && e.pins[s] == "" {
-			e.pins[s] = a.live.Sync.Revisions[i]
-			e.say(now, a, "", fmt.Sprintf("%s of %s is pinned to %s for this rollout", s.TargetRevision, s.RepoURL, e.pins[s]))
-		}
-	}
-	return true
-}
-
-// stopLeading returns those that have waited for this Application.
-func (e *engine) stopLeading(a *app) []*app {
-	for _, s := range a.leads {
-		delete(e.leaders, s)
-	}
-	waiters := a.waiters
-	a.leads, a.waiters = nil, nil
-	for _, w := range waiters {
-		w.waits = nil
-	}
-	return waiters
 }
 
 // astray fails an Application in flight that somebody else has deleted, recreated or changed.

@@ -52,6 +52,7 @@ type app struct {
 	label string
 	want  *Desired
 	live  *Live
+	aside bool      // held back: nothing but its automated sync concerns this run
 	gone  string    // UID of the last one that is gone: late news of it is none
 	uid   string    // of the Application that is being driven or deleted
 	moved time.Time // when its operation was last seen active or changed
@@ -67,6 +68,7 @@ type app struct {
 	wake   time.Time
 
 	deadline    time.Time
+	stopped     time.Time // since when the deadline stands still
 	token       string
 	submits     int
 	terminated  string // the operation whose end was asked for,
@@ -113,9 +115,12 @@ type engine struct {
 	step    int // index into steps, or groups when removing
 	queue   []*app
 	opened  bool
-	flight  int  // Applications of the stage that are neither idle, done nor failed
-	left    int  // Applications of the stage that are not done
-	rolls   bool // the step has something to roll out
+	flight  int       // Applications of the stage that are neither idle, done nor failed
+	left    int       // Applications of the stage that are not done
+	rolls   bool      // the step has something to roll out
+	soaks   bool      // the step must stay healthy for a while before it is done,
+	soaking time.Time // and does so since then
+	held    []*app
 	pins    Pins
 	leaders map[Source]*app
 
@@ -131,6 +136,7 @@ type engine struct {
 	timers   timers
 	wake     time.Time // of the whole run, zero for none
 	failures []Failure
+	hopeless bool // nothing new may start, however many failures are allowed
 	stop     Stop
 	stopErr  error
 	over     bool
@@ -166,6 +172,10 @@ func newEngine(plan Plan, opt Options, now time.Time) *engine {
 		}
 		a.label = plan.Steps[want.Step].Label
 		e.steps[want.Step] = append(e.steps[want.Step], a)
+	}
+	for _, name := range plan.Held {
+		a := &app{name: name, label: heldLabel, aside: true}
+		e.apps[name], e.held = a, append(e.held, a)
 	}
 	for _, names := range plan.Removals {
 		var group []*app
@@ -278,6 +288,7 @@ func (e *engine) refused(a *app, r Result, now time.Time) {
 	if a.state == idle {
 		e.begin(a, entering)
 	}
+	e.hopeless = e.hopeless || r.Hopeless || r.Action.Verb == DisableAutomated
 	e.failWith(a, Failure{Kind: KindRequest, Said: r.Err.Error(), Err: r.Err, Doing: string(r.Action.Verb)}, now)
 }
 

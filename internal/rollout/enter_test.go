@@ -76,7 +76,7 @@ func TestEnteringAnApplication(t *testing.T) {
 			d.see("a", old, func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running} }, said("waiting for hook"))
 			d.listed()
 			d.pass(11 * time.Minute)
-			d.failed("a", KindTimeout, "waiting for hook")
+			d.failed("a", KindOccupied, "waiting for hook")
 			d.quiet()
 			d.over(false)
 		},

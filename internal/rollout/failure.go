@@ -13,12 +13,21 @@ func (e *engine) failWith(a *app, f Failure, now time.Time) {
 		f.Doing = e.doing(a)
 	}
 	e.failures = append(e.failures, f)
+	e.hopeless = e.hopeless || a.want == nil
 	a.reason = string(f.Kind)
 	e.say(now, a, PhaseFailed, joinNonEmpty(string(f.Kind), f.Said))
+	waiters := e.stopLeading(a)
 	e.rest(a, failed)
+	e.left--
 	e.stillRunning(a, now)
-	if len(e.failures) == 1 && e.stop == StopNone {
-		e.dropWaiting(now)
+	if e.halted() {
+		if e.stop == StopNone {
+			e.dropWaiting(now)
+		}
+		return
+	}
+	for _, other := range waiters { // one of them leads now
+		e.look(other, now)
 	}
 }
 
@@ -118,15 +127,33 @@ func (e *engine) expire(a *app, now time.Time) {
 
 // timedOut fails an Application with what it was waiting for.
 func (e *engine) timedOut(a *app, now time.Time) {
-	kind := KindTimeout
 	said := a.reason
-	if a.want == nil {
-		kind = KindDeletion
-	}
 	if a.live != nil {
 		said = joinNonEmpty(said, a.remains())
 	}
-	e.failWith(a, Failure{Kind: kind, Said: said}, now)
+	e.failWith(a, Failure{Kind: e.lateness(a), Said: said}, now)
+}
+
+// lateness is the kind of failure of an Application whose time is over: what it waited for.
+func (e *engine) lateness(a *app) Kind {
+	l := a.live
+	switch {
+	case a.want == nil:
+		return KindDeletion
+	case l == nil:
+		return KindTimeout
+	case l.Terminating:
+		return KindDeleting
+	case l.Operation.Active() && l.Operation.Blocked:
+		return KindSyncWindow
+	case l.Operation.Active() && !a.ours():
+		return KindOccupied
+	case a.state == verifying && l.Health.Type == Progressing:
+		return KindProgressing
+	case l.Health.Type == Suspended && (a.state == verifying || a.state == awaiting):
+		return KindSuspended
+	}
+	return KindTimeout
 }
 
 // cancel ends the run at once; running operations go on in Argo CD and are found again by the next run.

@@ -286,7 +286,7 @@ func TestAfterAFailure(t *testing.T) {
 				t.Fatal("over while a request is under way")
 			}
 			d.accept(r)
-			d.failed("b", KindTimeout, Progressing)
+			d.failed("b", KindProgressing, Progressing)
 			d.over(false)
 		},
 	} {

@@ -1,6 +1,9 @@
 package rollout
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // sickness is what the health of a done Application means for the steps after it.
 type sickness int
@@ -11,16 +14,22 @@ const (
 	sick              // anything else, or gone
 )
 
-func (a *app) sickness() sickness {
+func (e *engine) sickness(a *app) sickness {
 	switch {
 	case a.live == nil:
 		return sick
-	case a.live.Health.Type == Healthy:
+	case e.healthy(a.live):
 		return well
-	case a.live.Health.Type == Progressing || a.live.Health.Type == Suspended:
+	case a.live.Health.Type == Progressing, e.waitsSuspended(a.live):
 		return doubtful
 	}
 	return sick
+}
+
+// waitsSuspended tells that the Application is Suspended, and that somebody is waited for who
+// resumes it.
+func (e *engine) waitsSuspended(l *Live) bool {
+	return l.Health.Type == Suspended && (e.opt.Suspended == "" || e.opt.Suspended == SuspendedWait)
 }
 
 // checkup keeps the list of done Applications that may hold later steps back.
@@ -28,7 +37,7 @@ func (e *engine) checkup(a *app, now time.Time) {
 	if a.want == nil || a.want.Step == NoStep {
 		return
 	}
-	found := a.sickness()
+	found := e.sickness(a)
 	if found == a.sick {
 		return
 	}
@@ -48,11 +57,18 @@ func (e *engine) checkup(a *app, now time.Time) {
 	}
 }
 
+// forever is longer than any run.
+const forever = 10 * 365 * 24 * time.Hour
+
 // patience is until when the steps after this Application wait for its health: sick ones have
-// DegradedGrace since they are, those in doubt AppTimeout since a step has begun to wait.
+// DegradedGrace since they are, those in doubt AppTimeout since a step has begun to wait; but
+// Suspended ones as long as the run may take.
 func (e *engine) patience(a *app) time.Time {
-	if a.sick == sick {
+	switch {
+	case a.sick == sick:
 		return a.since.Add(e.opt.DegradedGrace)
+	case e.waitsSuspended(a.live):
+		return a.since.Add(forever)
 	}
 	since := a.since
 	if since.Before(e.gate) {
@@ -68,8 +84,42 @@ func (e *engine) gateOpen(now time.Time) bool {
 		e.gate, e.gateCheck = time.Time{}, time.Time{}
 		return true
 	}
-	if now.Before(e.gateCheck) {
+	earlier := func(a *app) bool { return a.want.Step < e.step }
+	e.waitForHealth(earlier, "holds back the steps after it", KindUnhealthyEarlier, "starting "+e.stepLabel(), now)
+	return false
+}
+
+// soaked tells whether the step, all of whose Applications are done, has been healthy for long
+// enough. What is not healthy for too long stops the rollout; what recovers starts the time anew.
+func (e *engine) soaked(now time.Time) bool {
+	if !e.soaks {
+		return true
+	}
+	if e.unwellIn[e.step] > 0 {
+		e.soaking = time.Time{}
+		ofStep := func(a *app) bool { return a.want.Step == e.step }
+		e.waitForHealth(ofStep, "has its step soak again", KindUnsteady, "soaking "+e.stepLabel(), now)
 		return false
+	}
+	e.gate, e.gateCheck = time.Time{}, time.Time{}
+	if e.soaking.IsZero() {
+		e.soaking = now
+		e.say(now, nil, "", fmt.Sprintf("soaking: its Applications must stay healthy for %s", e.opt.SoakTime))
+	}
+	if until := e.soaking.Add(e.opt.SoakTime); now.Before(until) {
+		e.wakeAllAt(until)
+		return false
+	}
+	e.soaks = false
+	return true
+}
+
+// waitForHealth waits for the unwell Applications meant, and stops the rollout because of the first
+// one whose time is over.
+func (e *engine) waitForHealth(meant func(*app) bool, does string, kind Kind, doing string, now time.Time) {
+	if now.Before(e.gateCheck) {
+		e.wakeAllAt(e.gateCheck)
+		return
 	}
 	first := e.gate.IsZero()
 	if first {
@@ -78,7 +128,7 @@ func (e *engine) gateOpen(now time.Time) bool {
 	var culprit *app
 	var due time.Time
 	for a := range e.unwell {
-		if a.want.Step >= e.step {
+		if !meant(a) {
 			continue
 		}
 		if d := e.patience(a); culprit == nil || d.Before(due) || d.Equal(due) && a.name < culprit.name {
@@ -87,19 +137,18 @@ func (e *engine) gateOpen(now time.Time) bool {
 	}
 	if now.Before(due) {
 		if first {
-			e.say(now, culprit, "", "holds back the steps after it: "+culprit.healthText())
+			e.say(now, culprit, "", does+": "+culprit.healthText())
 		}
 		e.gateCheck = due
 		e.wakeAllAt(due)
-		return false
+		return
 	}
+	e.hopeless = true
 	e.failures = append(e.failures, Failure{
-		App: culprit.name, Step: culprit.label, Kind: KindUnhealthyEarlier, Revisions: e.revisions(culprit),
-		Doing: "starting " + e.stepLabel(), Said: culprit.healthText(),
+		App: culprit.name, Step: culprit.label, Kind: kind, Revisions: e.revisions(culprit), Doing: doing, Said: culprit.healthText(),
 	})
-	e.say(now, culprit, PhaseFailed, string(KindUnhealthyEarlier))
+	e.say(now, culprit, PhaseFailed, string(kind))
 	e.dropWaiting(now)
-	return false
 }
 
 func (e *engine) unwellEarlier() bool {

@@ -11,7 +11,7 @@ func TestUnhealthyEarlierSteps(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T){
 		"a proven Application that is Degraded now holds back what comes after it, and fails it": func(t *testing.T) {
 			d := newDesk(t, proven, deskOptions())
-			d.see("a", there, func(l *Live) { l.Health = Condition{Degraded, "Pod x crashes"} })
+			d.see("a", there, func(l *Live) { l.Health = Condition{Type: Degraded, Message: "Pod x crashes"} })
 			d.listed()
 			d.pass(30*time.Second - 1)
 			d.quiet()

@@ -67,6 +67,8 @@ type Live struct {
 type Condition struct {
 	Type    string
 	Message string
+	// Kind is what an error condition means, where its text tells more than its type.
+	Kind Kind
 }
 
 // Comparison is Argo CD's last comparison of live and desired state.

@@ -19,6 +19,22 @@ type Options struct {
 	DeleteTimeout time.Duration
 	// IgnoreUnhealthyEarlier lets a step start although an earlier one has unhealthy Applications.
 	IgnoreUnhealthyEarlier bool
+	// SoakTime is how long all Applications of a step that was rolled out must stay healthy before
+	// the step counts as done.
+	SoakTime time.Duration
+	// MaxFailures is how many Applications may fail before nothing new starts. Deletions begin only
+	// when none has.
+	MaxFailures int
+	// Suspended is what Suspended health means; empty is SuspendedWait.
+	Suspended SuspendedPolicy
+	// AllRetries lets Argo CD use up the retries of an operation; without it an attempt that has
+	// failed, and whose message still stands ErrorGrace later, ends it.
+	AllRetries bool
+	// WaitForWindow waits until a closed sync window opens; AppTimeout stands still meanwhile.
+	WaitForWindow bool
+	// AcceptOutOfSync takes an Application that was synced to its target and is healthy as done
+	// although Argo CD still finds it out of sync.
+	AcceptOutOfSync bool
 	// Deadline ends the run; what is in flight is then given up and terminated. Zero means none.
 	Deadline time.Time
 	// NewID makes ids for operations and refreshes, never the same twice, across runs as well.
@@ -26,6 +42,19 @@ type Options struct {
 	// Notes receives each transition; nil discards them. It must not block.
 	Notes func(Note)
 }
+
+// SuspendedPolicy is what Suspended health (a paused Argo Rollout or Deployment) means.
+type SuspendedPolicy string
+
+// The policies for Suspended health.
+const (
+	// SuspendedWait waits until somebody resumes it; AppTimeout stands still meanwhile.
+	SuspendedWait SuspendedPolicy = "wait"
+	// SuspendedAccept takes it for healthy.
+	SuspendedAccept SuspendedPolicy = "accept"
+	// SuspendedFail takes it for as bad as Degraded, with the same grace.
+	SuspendedFail SuspendedPolicy = "fail"
+)
 
 // Phase is where an Application stands in the rollout, named as Argo CD's progressive syncs do.
 type Phase string
@@ -88,6 +117,13 @@ const (
 	KindSyncWindow       Kind = "sync window closed"
 	KindLost             Kind = "operation lost"
 	KindDeletion         Kind = "deletion not finished"
+	KindSuspended        Kind = "suspended"
+	KindProgressing      Kind = "still progressing"
+	KindOccupied         Kind = "occupied by another operation"
+	KindUnsteady         Kind = "unhealthy while soaking"
+	KindProject          Kind = "AppProject missing"
+	KindNotPermitted     Kind = "not permitted by its AppProject"
+	KindDestination      Kind = "unknown destination"
 )
 
 // Failure is one Application that could not be brought to its target.
@@ -125,6 +161,9 @@ type Outcome struct {
 	Err error
 	// Step is the label of the step in which the run ended.
 	Step string
+	// Soaking is the label of the step that was rolled out but had not soaked for long enough;
+	// empty for none.
+	Soaking string
 	// Done are the Applications proven at their target, sorted; Open those that are not yet.
 	Done []string
 	Open []OpenApp

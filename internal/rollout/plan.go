@@ -52,6 +52,9 @@ type Plan struct {
 	Pins Pins
 	// DisableAutomated switches automated sync off on all Applications before anything else.
 	DisableAutomated bool
+	// Held are Applications of later steps that this run leaves as they are; DisableAutomated is
+	// meant for them as well, or Argo CD would deploy there what the first steps have not proven.
+	Held []string
 	// Removals are the names to delete, in groups: a group is started when the one before it is gone.
 	// They are deleted after all of Apps is done.
 	Removals [][]string

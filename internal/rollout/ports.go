@@ -103,4 +103,6 @@ type Result struct {
 	NotFound bool
 	// Err is any other failure, after the implementation's own retries of transient ones.
 	Err error
+	// Hopeless, with Err: no other request will fare better (credentials, permissions).
+	Hopeless bool
 }

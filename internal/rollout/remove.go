@@ -61,16 +61,38 @@ func (e *engine) remove(a *app, now time.Time) {
 	case l.Terminating:
 		a.reason = "Argo CD is deleting its resources"
 	case e.silent(a, now) || a.refresh != "":
-	case now.Before(a.moved.Add(deleteSettle)):
-		a.reason = "letting the last operation settle"
-		e.wakeAt(a, a.moved.Add(deleteSettle))
 	case !a.freshSince(a.moved.Add(deleteSettle)):
-		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
+		a.reason = "letting the last operation settle"
+		e.prepare(a, now)
 	case now.Before(a.deleteAsked.Add(deleteAgain)):
 		e.wakeAt(a, a.deleteAsked.Add(deleteAgain))
 	default:
 		a.reason = "asked for its deletion"
 		e.do(a, Action{Verb: Delete, UID: l.UID, Version: l.Version}, now)
+	}
+}
+
+// prepareAll prepares all groups while the first one goes: nothing is synced in between, so what
+// a refresh shows now still holds when their turn comes. If something is, remove asks again.
+func (e *engine) prepareAll(now time.Time) {
+	for _, group := range e.groups {
+		for _, a := range group {
+			e.prepare(a, now)
+		}
+	}
+}
+
+// prepare asks for the refresh that must come before a deletion, once the last operation has
+// settled.
+func (e *engine) prepare(a *app, now time.Time) {
+	l := a.live
+	settled := a.moved.Add(deleteSettle)
+	switch {
+	case l == nil || a.busy || a.refresh != "" || l.Terminating || l.SkipReconcile || l.Operation.Active() || a.freshSince(settled):
+	case now.Before(settled):
+		e.wakeAt(a, settled)
+	default:
+		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
 	}
 }
 

@@ -238,7 +238,7 @@ func TestRunKeepsTheDeadline(t *testing.T) {
 	for {
 		select {
 		case o := <-out:
-			if o.Stop != StopDeadline || len(o.Failures) != 1 || o.Failures[0].Kind != KindTimeout {
+			if o.Stop != StopDeadline || len(o.Failures) != 1 || o.Failures[0].Kind != KindOccupied {
 				t.Fatalf("outcome %+v", o)
 			}
 			return

@@ -120,9 +120,9 @@ func (w *world) persist(a *simApp, revisions []string, refresh, src string, cach
 	switch {
 	case a.nature.invalid:
 		a.status, a.health, a.ofSrc = SyncUnknown, HealthUnknown, src
-		a.errors = []Condition{{"InvalidSpecError", "Application referencing project p which does not exist"}}
+		a.errors = []Condition{{Type: "InvalidSpecError", Message: "Application referencing project p which does not exist"}}
 	case w.broken(a, revisions):
-		a.status, a.errors = SyncUnknown, []Condition{{"ComparisonError", "app path does not exist"}}
+		a.status, a.errors = SyncUnknown, []Condition{{Type: "ComparisonError", Message: "app path does not exist"}}
 	case cache.content != w.content(a, src, revisions) || a.nature.outOfSync:
 		a.status = OutOfSync
 	default:

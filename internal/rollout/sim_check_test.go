@@ -257,6 +257,10 @@ func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 	if c.halted && !c.flying[a.name] {
 		c.fail("deletion of %s begun after the run was halted", a.name)
 	}
+	if action.Verb == PrepareDelete {
+		c.asked[a.name] = action.RefreshID
+		return
+	}
 	for _, group := range c.plan.Removals {
 		if slices.Contains(group, a.name) {
 			break
@@ -266,10 +270,6 @@ func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 				c.fail("deletion of %s begun while %s of an earlier group is there", a.name, name)
 			}
 		}
-	}
-	if action.Verb == PrepareDelete {
-		c.asked[a.name] = action.RefreshID
-		return
 	}
 	known := seen != nil && a.state != nil && seen.Operation.Token == a.state.token && seen.Operation.Started == a.state.started
 	switch {

@@ -35,7 +35,14 @@ func (e *engine) advance(now time.Time) bool {
 	case writing:
 		e.open(e.noStep, now)
 		e.start(-1, now)
-		return e.left == 0 && e.enter(deleting, now)
+		if e.left > 0 || e.flight > 0 || e.halted() {
+			return false
+		}
+		if len(e.failures) > 0 { // nothing is deleted unless everything else is done
+			return e.enter(finished, now)
+		}
+		e.prepareAll(now)
+		return e.enter(deleting, now)
 	case deleting:
 		return e.advanceDeletion(now)
 	}
@@ -44,7 +51,9 @@ func (e *engine) advance(now time.Time) bool {
 }
 
 // halted tells that nothing new may start.
-func (e *engine) halted() bool { return len(e.failures) > 0 || e.stop != StopNone }
+func (e *engine) halted() bool {
+	return len(e.failures) > e.opt.MaxFailures || e.stop != StopNone || e.hopeless
+}
 
 func (e *engine) enter(s stage, _ time.Time) bool {
 	e.stage, e.step, e.opened = s, 0, false
@@ -58,8 +67,11 @@ func (e *engine) beginDisabling(now time.Time) {
 	if !e.plan.DisableAutomated {
 		return
 	}
+	all := slices.Clone(e.held)
 	for i := range e.plan.Apps {
-		a := e.apps[e.plan.Apps[i].Name]
+		all = append(all, e.apps[e.plan.Apps[i].Name])
+	}
+	for _, a := range all {
 		if a.live != nil && a.live.AutomatedOn && !a.live.Terminating {
 			e.automated[a.name] = a
 			a.deadline = now.Add(e.opt.AppTimeout)
@@ -68,10 +80,8 @@ func (e *engine) beginDisabling(now time.Time) {
 	if n := len(e.automated); n > 0 {
 		e.say(now, nil, "", fmt.Sprintf("switching automated sync off on %d Applications", n))
 	}
-	for i := range e.plan.Apps {
-		if a := e.automated[e.plan.Apps[i].Name]; a != nil {
-			e.disable(a, now)
-		}
+	for _, a := range all {
+		e.disable(a, now)
 	}
 }
 
@@ -82,6 +92,7 @@ func (e *engine) disable(a *app, now time.Time) {
 		delete(e.automated, a.name)
 	case !now.Before(a.deadline):
 		e.begin(a, entering)
+		e.hopeless = true
 		e.failWith(a, Failure{Kind: KindTimeout, Doing: string(DisableAutomated), Said: "the Application changed again and again"}, now)
 	case !e.halted():
 		e.do(a, Action{Verb: DisableAutomated, Version: a.live.Version}, now)
@@ -94,14 +105,28 @@ func (e *engine) advanceStep(now time.Time) bool {
 	}
 	e.open(e.steps[e.step], now)
 	e.start(e.plan.Steps[e.step].Limit, now)
-	if e.left > 0 || e.halted() {
+	if e.left > 0 || e.flight > 0 || e.halted() || !e.soaked(now) {
 		return false
 	}
 	if e.rolls {
-		e.say(now, nil, "", fmt.Sprintf("done: all %d Applications are at their target", len(e.steps[e.step])))
+		e.say(now, nil, "", e.stepEnd())
 	}
 	e.step, e.opened = e.step+1, false
 	return true
+}
+
+// stepEnd tells how the step has ended.
+func (e *engine) stepEnd() string {
+	all, lost := len(e.steps[e.step]), 0
+	for _, a := range e.steps[e.step] {
+		if a.state == failed {
+			lost++
+		}
+	}
+	if lost == 0 {
+		return fmt.Sprintf("done: all %d Applications are at their target", all)
+	}
+	return fmt.Sprintf("done: %d of %d Applications are at their target, %d failed, which max_failures allows", all-lost, all, lost)
 }
 
 // open looks at all Applications of a step once: those at their target already are done without
@@ -111,7 +136,9 @@ func (e *engine) open(apps []*app, now time.Time) {
 		return
 	}
 	e.opened, e.queue, e.left = true, nil, len(apps)
+	e.soaks, e.soaking = false, time.Time{}
 	for _, a := range apps {
+		e.soaks = e.soaks || !a.want.Proven
 		switch {
 		case !e.settled(a):
 			e.queue = append(e.queue, a)
@@ -124,7 +151,9 @@ func (e *engine) open(apps []*app, now time.Time) {
 			e.checkup(a, now)
 		}
 	}
-	if e.rolls = len(e.queue) > 0; e.rolls {
+	e.rolls = len(e.queue) > 0
+	e.soaks = (e.soaks || e.rolls) && e.opt.SoakTime > 0
+	if e.rolls {
 		e.say(now, nil, "", fmt.Sprintf("begins: %d of %d Applications to roll out", len(e.queue), len(apps)))
 	}
 }
@@ -139,10 +168,10 @@ func (e *engine) settled(a *app) bool {
 	case ModeWrite:
 		return true
 	case ModeAutomated:
-		well := l.Sync.Status == Synced && l.Sync.OfSpec && l.Health.Type == Healthy
+		well := l.Sync.Status == Synced && l.Sync.OfSpec && e.healthy(l)
 		return !l.Operation.Active() && (well || a.want.Proven)
 	case ModeManual:
-		if a.keepsDeployed() {
+		if e.keepsDeployed(a) {
 			return true
 		}
 	}
@@ -150,16 +179,21 @@ func (e *engine) settled(a *app) bool {
 		return false
 	}
 	// Without a comparison at the target the health may be that of what was deployed before.
-	certain := l.Sync.Status == Synced && l.Sync.OfSpec && l.Sync.at(e.revisions(a)) && l.Health.Type == Healthy
+	certain := l.Sync.Status == Synced && l.Sync.OfSpec && l.Sync.at(e.revisions(a)) && e.healthy(l)
 	return certain || a.want.Proven
 }
 
 // keepsDeployed tells that an Application of a manual step is in sync with what somebody has
 // synced after the last write: it stays there, like any other, when the branch moves elsewhere.
-func (a *app) keepsDeployed() bool {
+func (e *engine) keepsDeployed(a *app) bool {
 	l := a.live
 	return l.Sync.Status == Synced && l.Sync.OfSpec && !l.drifted() && !l.Operation.Active() &&
-		l.Deployed.ID > l.ManualAfter && (l.Health.Type == Healthy || a.want.Proven)
+		l.Deployed.ID > l.ManualAfter && (e.healthy(l) || a.want.Proven)
+}
+
+// healthy tells whether the health is good enough for a done Application.
+func (e *engine) healthy(l *Live) bool {
+	return l.Health.Type == Healthy || l.Health.Type == Suspended && e.opt.Suspended == SuspendedAccept
 }
 
 // atTarget tells, from live facts alone, that the target is deployed already and nothing has been
@@ -168,7 +202,7 @@ func (e *engine) atTarget(a *app) bool { return e.deployed(a) && !e.differs(a) }
 
 // differs tells that the last comparison, at the target, found something to sync.
 func (e *engine) differs(a *app) bool {
-	return a.live.Sync.Status == OutOfSync && a.live.Sync.at(e.revisions(a))
+	return !e.opt.AcceptOutOfSync && a.live.Sync.Status == OutOfSync && a.live.Sync.at(e.revisions(a))
 }
 
 // deployed tells that the newest full sync deployed the target: the spec is ours, and it was

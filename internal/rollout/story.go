@@ -18,6 +18,9 @@ func (e *engine) say(now time.Time, a *app, phase Phase, text string) {
 	}
 }
 
+// heldLabel is the step of an Application that is held back, in the story.
+const heldLabel = "held back"
+
 func (e *engine) stepLabel() string {
 	switch e.stage {
 	case stepping:
@@ -60,7 +63,13 @@ func (e *engine) outcome() Outcome {
 		Failures: e.failures, Stop: e.stop, Err: e.stopErr, Step: e.stepLabel(), Log: e.log,
 		Pins: e.pins, Revisions: map[string][]string{},
 	}
+	if e.stage == stepping && e.soaks && e.opened && e.step < len(e.steps) {
+		o.Soaking = e.plan.Steps[e.step].Label
+	}
 	for name, a := range e.apps {
+		if a.aside && a.state == idle {
+			continue
+		}
 		if a.want != nil {
 			if revisions := e.revisions(a); revisions != nil {
 				o.Revisions[name] = revisions

@@ -32,7 +32,7 @@ func (e *engine) fly(a *app, now time.Time) {
 	case o.Token == a.token && o.Phase == Succeeded:
 		e.landed(a, now)
 	case o.Token == a.token && (o.Phase == Failed || o.Phase == Error):
-		e.failWith(a, Failure{Kind: KindSyncFailed, Said: o.Message}, now)
+		e.failWith(a, Failure{Kind: l.causeOf(o.Message), Said: o.Message}, now)
 	case o.Token == a.token:
 		e.underway(a, now)
 	case o.Pending == a.token:
@@ -60,10 +60,11 @@ func (e *engine) underway(a *app, now time.Time) {
 	kind := Kind("")
 	switch {
 	case o.Phase == Terminating:
+	case o.Blocked && e.opt.WaitForWindow:
 	case o.Blocked:
 		kind = KindSyncWindow
-	case o.Retries > 0:
-		kind = KindSyncFailed
+	case o.Retries > 0 && !e.opt.AllRetries:
+		kind = a.live.causeOf(o.Message)
 	}
 	if kind == "" {
 		a.trouble = ""
@@ -147,7 +148,7 @@ func (e *engine) awaitAutomated(a *app, now time.Time) {
 		e.failWith(a, Failure{Kind: KindSyncFailed, Said: o.Message}, now)
 		return
 	}
-	if l.Sync.Status == Synced && l.Sync.OfSpec && !o.Active() && l.Health.Type == Healthy {
+	if l.Sync.Status == Synced && l.Sync.OfSpec && !o.Active() && e.healthy(l) {
 		e.stay(a, now)
 		return
 	}
@@ -177,7 +178,7 @@ func (e *engine) verify(a *app, now time.Time) {
 		a.ended, a.fresh, a.refresh, a.wrote, a.telling = a.moved, time.Time{}, "", true, false
 		a.healthy = time.Time{}
 	}
-	if l.Health.Type != Healthy {
+	if !e.healthy(l) {
 		a.healthy = time.Time{}
 	}
 	if l.Operation.Active() {
@@ -199,15 +200,16 @@ func (e *engine) verify(a *app, now time.Time) {
 	case !fresh:
 		e.askLater(a, quietDelay, now)
 		return
+	case e.opt.AcceptOutOfSync && l.Sync.Status == OutOfSync:
 	case here || (!l.Sync.at(revisions) && len(l.Operation.Incomplete) > 0 && l.Operation.Token == a.token):
 		e.unsynced(a, now)
 		return
 	}
-	if l.Health.Type == Healthy {
+	if e.healthy(l) {
 		e.stay(a, now)
 		return
 	}
-	if kind, said := l.errorKind(); kind == KindInvalid {
+	if kind, said := l.errorKind(); kind != "" && kind != KindComparison {
 		if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
 			e.confirm(a, Failure{Kind: kind, Said: said}, now)
 		}
@@ -260,9 +262,11 @@ func (e *engine) unhealthy(a *app, now time.Time) {
 	l := a.live
 	kind := map[string]Kind{Degraded: KindDegraded, Missing: KindMissing}[l.Health.Type]
 	switch {
-	case l.Health.Type == Progressing || l.Health.Type == Suspended:
+	case l.Health.Type == Progressing || e.waitsSuspended(l):
 		a.trouble, a.reason = "", a.healthText()
 		return
+	case l.Health.Type == Suspended:
+		kind = KindSuspended
 	case kind == "":
 		kind = KindHealthUnknown
 	}
@@ -281,11 +285,24 @@ func (e *engine) confirm(a *app, f Failure, now time.Time) {
 	e.ask(a, now)
 }
 
+// causeOf is the kind of a failed operation: that of the error condition which its message quotes.
+func (l *Live) causeOf(message string) Kind {
+	if kind, said := l.errorKind(); kind != "" {
+		if _, text, _ := strings.Cut(said, ": "); text != "" && strings.Contains(message, text) {
+			return kind
+		}
+	}
+	return KindSyncFailed
+}
+
 // errorKind is the worst error condition.
 func (l *Live) errorKind() (Kind, string) {
 	for _, c := range l.Errors {
 		switch c.Type {
 		case "InvalidSpecError", "UnknownError":
+			if c.Kind != "" {
+				return c.Kind, c.Type + ": " + c.Message
+			}
 			return KindInvalid, c.Type + ": " + c.Message
 		}
 	}

@@ -106,7 +106,9 @@ func TestProvingHealth(t *testing.T) {
 			d.over(true)
 		},
 		"Degraded for its grace fails, after a refresh that says so": func(t *testing.T, d *desk) {
-			d.see("a", synced, func(l *Live) { l.Health = Condition{Degraded, "Deployment x: progress deadline exceeded"} })
+			d.see("a", synced, func(l *Live) {
+				l.Health = Condition{Type: Degraded, Message: "Deployment x: progress deadline exceeded"}
+			})
 			d.pass(30 * time.Second)
 			d.unfailed()
 			d.accept(d.asked("a", Refresh))
@@ -125,14 +127,16 @@ func TestProvingHealth(t *testing.T) {
 			d.answered("a")
 			d.failed("a", KindHealthUnknown, "")
 		},
-		"Progressing and Suspended have until the Application's deadline, and the error names them": func(t *testing.T, d *desk) {
+		"Progressing has until the Application's deadline, and the time stands still while it is Suspended": func(t *testing.T, d *desk) {
 			d.see("a", synced, health(Progressing))
 			d.pass(5 * time.Minute)
-			d.see("a", func(l *Live) { l.Health = Condition{Suspended, "Rollout is paused"} })
+			d.see("a", func(l *Live) { l.Health = Condition{Type: Suspended, Message: "Rollout is paused"} })
+			d.pass(40 * time.Minute)
+			d.see("a", health(Progressing))
 			d.pass(4 * time.Minute)
 			d.unfailed()
 			d.pass(time.Minute)
-			d.failed("a", KindTimeout, "Rollout is paused")
+			d.failed("a", KindProgressing, "Progressing")
 			d.quiet() // nothing of ours runs
 		},
 		"a controller that does not answer a refresh is named": func(t *testing.T, d *desk) {

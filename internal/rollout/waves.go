@@ -76,20 +76,30 @@ func BaseLeaf(l *Live, m Mode) string {
 
 // LiveLeaf is BaseLeaf with what is wrong in brackets. Only two things count as wrong, so that
 // plans stay quiet: the Application has drifted from what was deployed, or its last rollout is
-// unproven (proven is the base leaf that a rollout has last seen done and healthy).
-func LiveLeaf(l *Live, m Mode, proven string) string {
+// unproven (proven is the base leaf that a rollout has last seen done and healthy). With accept,
+// being out of sync at its target is not wrong for a proven one: Options.AcceptOutOfSync.
+func LiveLeaf(l *Live, m Mode, proven string, accept bool) string {
 	base := BaseLeaf(l, m)
-	if what := l.wrong(m, base == proven); what != "" {
+	if what := l.wrong(m, base == proven, accept); what != "" {
 		return base + " (" + what + ")"
 	}
 	return base
 }
 
-func (l *Live) wrong(m Mode, proven bool) string {
+// HeldBack is the leaf of an Application that is left as it is: its live target and that it is
+// held back. The leaf given may be that of LiveLeaf or HeldBack.
+func HeldBack(leaf string) string {
+	base, _, _ := strings.Cut(leaf, " (")
+	return base + " (held back)"
+}
+
+func (l *Live) wrong(m Mode, proven, accept bool) string {
 	switch {
 	case l.Terminating:
 		return "Deleting"
 	case m == ModeWrite:
+		return ""
+	case accept && proven && l.specDeployed():
 		return ""
 	case m == ModeSync && l.drifted(), m == ModeManual && (l.drifted() || l.Sync.Status == OutOfSync):
 		return OutOfSync
@@ -115,11 +125,14 @@ func (l *Live) wrong(m Mode, proven bool) string {
 // newer commit is no drift: then the comparison was made at another revision.
 func (l *Live) drifted() bool {
 	deployed := l.deployedRevisions()
-	if l.Deployed.ID != 0 && !l.Deployed.OfSpec {
+	if !l.specDeployed() {
 		return true
 	}
 	return len(deployed) > 0 && l.Sync.Status == OutOfSync && l.Sync.at(deployed)
 }
+
+// specDeployed tells that the last full sync, if any is known, was one of the live spec.
+func (l *Live) specDeployed() bool { return l.Deployed.ID == 0 || l.Deployed.OfSpec }
 
 // deployedRevisions are those of the last full sync that succeeded; where no history is kept,
 // of the operation that succeeded, or of a comparison that found everything in sync.

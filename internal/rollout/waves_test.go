@@ -88,7 +88,7 @@ func TestLiveLeaf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := &Live{Name: "a"}
 			c.edit(l)
-			if got := LiveLeaf(l, c.mode, c.proven); got != c.want {
+			if got := LiveLeaf(l, c.mode, c.proven, false); got != c.want {
 				t.Fatalf("got %q, want %q", got, c.want)
 			}
 		})
