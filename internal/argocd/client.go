@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
 var (
@@ -34,6 +36,11 @@ type Client struct {
 	namespace    string
 	retry        retrier
 	newRefreshID func() string
+	clock        rollout.Clock
+	// leases has no rate limit: renewals cannot wait behind the requests of a rollout.
+	leases dynamic.Interface
+	// lease is what writes need; nil when they need none. See Under.
+	lease *Lease
 }
 
 // New returns a client for the Argo CD in namespace. It connects to nothing yet. All requests of
@@ -53,7 +60,16 @@ func New(cfg *rest.Config, namespace string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the Kubernetes client cannot be configured: %w", err)
 	}
-	return &Client{dynamic: d, metadata: m, namespace: namespace, retry: newRetrier(), newRefreshID: newRefreshID}, nil
+	unlimited := rest.CopyConfig(cfg)
+	unlimited.RateLimiter, unlimited.QPS = nil, -1
+	leases, err := dynamic.NewForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("the Kubernetes client cannot be configured: %w", err)
+	}
+	return &Client{
+		dynamic: d, metadata: m, leases: leases, namespace: namespace,
+		retry: newRetrier(), newRefreshID: newRefreshID, clock: rollout.RealClock{},
+	}, nil
 }
 
 // NamespaceUID is the UID of Argo CD's namespace: what tells one cluster from another of the same
@@ -78,7 +94,7 @@ func (c *Client) request(ctx context.Context, what RequestError, do func() error
 
 // requestWithin is request with another bound on the retries.
 func (c *Client) requestWithin(ctx context.Context, patience time.Duration, what RequestError, do func() error) error {
-	err := c.retry.do(ctx, patience, do)
+	err := c.retry.do(ctx, patience, c.permitted(ctx, what.Verb, do))
 	if err == nil {
 		return nil
 	}
