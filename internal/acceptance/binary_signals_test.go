@@ -3,17 +3,9 @@
 package acceptance
 
 import (
-	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestAccBinary runs what only the real provider process can show: what becomes of it, and of the
@@ -40,7 +32,7 @@ func TestAccBinary(t *testing.T) {
 				t.Fatalf("exit code %d\n%s", r.code, r.out)
 			}
 			w.says(r, "Rollout interrupted", fmt.Sprintf("in %q", stepOf("02", "staging")), "terraform apply again", "terraform untaint", f.app("staging"))
-			apply.gone()
+			apply.gone(orphanLimit)
 			w.isTainted()
 			values, _ := w.stored()
 			if reached := wavesOf(values, nil); len(reached[stepOf("01", "dev")]) != 1 || len(reached[stepOf("02", "staging")]) != 1 {
@@ -56,7 +48,7 @@ func TestAccBinary(t *testing.T) {
 		w.awaitHeld(seen)
 		apply.signal(syscall.SIGKILL)
 		apply.wait()
-		apply.gone()
+		apply.gone(orphanLimit)
 		if values, _ := w.stored(); values != nil {
 			t.Fatalf("a killed terraform has saved %v", values)
 		}
@@ -73,21 +65,9 @@ func TestAccBinary(t *testing.T) {
 		if r := apply.wait(); r.code != exitFailed {
 			t.Fatalf("exit code %d\n%s", r.code, r.out)
 		}
-		apply.gone()
+		apply.gone(orphanLimit)
 		w.resumesHeld(seen)
 	})
-}
-
-// buildProvider builds the provider as users get it, and returns its directory.
-func buildProvider(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "terraform-provider-argocdprogressive"), ".")
-	build.Dir = filepath.Join("..", "..")
-	if said, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the provider: %v\n%s", err, said)
-	}
-	return dir
 }
 
 // held is a set whose step 2 stays Progressing, so that its first apply stops there.
@@ -97,10 +77,7 @@ func (f *fixture) held(provider string) (*workspace, *recorder) {
 	f.write("staging", map[string]string{"version": "1", "health": "Progressing"})
 	f.release("1", "dev", "prod")
 	w.configure(f.threeSteps())
-	config := fmt.Sprintf("provider_installation {\n  dev_overrides { \"argocdprogressive/argocdprogressive\" = %q }\n}\n", provider)
-	if err := os.WriteFile(filepath.Join(w.cli.dir, "cli.tfrc"), []byte(config), 0o600); err != nil {
-		f.Fatal(err)
-	}
+	w.useBinary(provider)
 	return w, seen
 }
 
@@ -127,68 +104,4 @@ func (w *workspace) resumesHeld(seen *recorder) {
 	w.sameUIDs(before)
 	w.must(seen.inOrder(w.apps("staging"), w.apps("prod")), seen.operations(0, w.app("dev")))
 	w.atRest()
-}
-
-// groupCommand is terraform with the real provider, both in a process group of their own.
-type groupCommand struct {
-	f      *fixture
-	cmd    *exec.Cmd
-	cancel context.CancelFunc
-	out    *bytes.Buffer
-}
-
-func (w *workspace) startBinary(args ...string) *groupCommand {
-	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	c := &groupCommand{f: w.fixture, cancel: cancel, out: &bytes.Buffer{}}
-	c.cmd = exec.CommandContext(ctx, "terraform", withFlags(args)...)
-	c.cmd.Dir = w.cli.dir
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "TF_") {
-			c.cmd.Env = append(c.cmd.Env, v)
-		}
-	}
-	c.cmd.Env = append(c.cmd.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(w.cli.dir, "cli.tfrc"), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
-	c.cmd.Stdout, c.cmd.Stderr = c.out, c.out
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.cmd.Cancel = func() error { return syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }
-	c.cmd.WaitDelay = 5 * time.Second // a provider that outlives terraform keeps the output open
-	if err := c.cmd.Start(); err != nil {
-		w.Fatal(err)
-	}
-	return c
-}
-
-// signal reaches terraform and the provider.
-func (c *groupCommand) signal(s syscall.Signal) {
-	c.f.Helper()
-	if err := syscall.Kill(-c.cmd.Process.Pid, s); err != nil {
-		c.f.Fatal(err)
-	}
-}
-
-func (c *groupCommand) wait() result {
-	c.f.Helper()
-	defer c.cancel()
-	err := c.cmd.Wait()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		c.f.Fatalf("terraform: %v\n%s", err, c.out)
-	}
-	return result{code: c.cmd.ProcessState.ExitCode(), out: c.out.String()}
-}
-
-// gone fails when processes of the group are left a while after its end.
-func (c *groupCommand) gone() {
-	c.f.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		err := syscall.Kill(-c.cmd.Process.Pid, 0)
-		switch {
-		case errors.Is(err, syscall.ESRCH):
-			return
-		case time.Now().After(deadline):
-			_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
-			c.f.Fatal("processes of terraform or the provider are left")
-		}
-	}
 }

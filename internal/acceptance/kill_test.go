@@ -1,0 +1,114 @@
+//go:build linux
+
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Seeds and amounts: in CI a fixed list, so that a failure is one of the change at hand.
+const (
+	killFirstSeed = 1
+	killStories   = 4  // 12 strikes, two of each kind
+	soakStories   = 50 // 50 strikes in each phase
+	seedVariable  = "ARGOCDPROGRESSIVE_SEED"
+)
+
+// TestAccKill interrupts create, update and destroy at random instants in all the ways in which a
+// run of terraform ends before its time, runs terraform again, and requires the same end as
+// without: what lives, what was deployed, how often and in which order. See story.
+//
+// The instants come from a seed, the name of the subtest. ARGOCDPROGRESSIVE_SEED is the first
+// one; SOAK=1 takes it from the clock and tells 50 stories.
+func TestAccKill(t *testing.T) {
+	f := newFixture(t)
+	provider := buildProvider(t)
+	first, stories := killSeeds(t)
+	t.Logf("%d stories from %s=%d on", stories, seedVariable, first)
+
+	calm := f.story(provider)
+	for phase := range phaseCount {
+		calm.run(phase, nil)
+		t.Logf("an undisturbed %s: %d events in %s", phaseNames[phase], calm.pace[phase].events, calm.pace[phase].took.Round(time.Millisecond))
+	}
+	figures := &killFigures{counts: map[string]int{}}
+	t.Cleanup(func() { t.Log(figures) })
+	for seed := first; seed < first+stories; seed++ {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			s := newFixture(t).story(provider)
+			t.Cleanup(func() {
+				figures.add(s.strikes)
+				if t.Failed() {
+					t.Logf("to repeat it: %s=%d TF_ACC=1 go test ./internal/acceptance -count=1 -run 'TestAccKill/seed_%d$'", seedVariable, seed, seed)
+				}
+			})
+			for phase, x := range strikes(seed, calm.pace) {
+				t.Logf("next: %s", x)
+				s.run(phase, &x)
+			}
+		})
+	}
+}
+
+// killSeeds are the first seed and how many stories there are.
+func killSeeds(t *testing.T) (first, stories uint64) {
+	t.Helper()
+	first, stories = killFirstSeed, killStories
+	if os.Getenv("SOAK") != "" {
+		first, stories = uint64(time.Now().Unix()), soakStories
+	}
+	if text := os.Getenv(seedVariable); text != "" {
+		var err error
+		if first, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("%s: %v", seedVariable, err)
+		}
+	}
+	return first, stories
+}
+
+// killFigures sums up what the strikes did.
+type killFigures struct {
+	mu       sync.Mutex
+	counts   map[string]int
+	struck   [phaseCount]int
+	missed   int
+	resumes  [mostResumes + 1]int
+	orphaned time.Duration
+}
+
+func (k *killFigures) add(strikes []struckAt) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, s := range strikes {
+		if s.missed {
+			k.missed++
+			continue
+		}
+		k.struck[s.phase]++
+		k.counts[s.name]++
+		k.resumes[s.resumes]++
+		k.orphaned = max(k.orphaned, s.orphaned)
+	}
+}
+
+func (k *killFigures) String() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	text := fmt.Sprintf("%d interruptions", k.struck[createPhase]+k.struck[updatePhase]+k.struck[destroyPhase])
+	for phase, n := range k.struck {
+		text += fmt.Sprintf(", %d of %s", n, phaseNames[phase])
+	}
+	text += fmt.Sprintf("; %d came too late;", k.missed)
+	for _, kind := range interruptions {
+		text += fmt.Sprintf(" %d %s,", k.counts[kind.name], kind.name)
+	}
+	for n, runs := range k.resumes {
+		text += fmt.Sprintf(" %d needed %d more runs,", runs, n)
+	}
+	return text + fmt.Sprintf(" no provider outlived terraform by more than %s", k.orphaned.Round(10*time.Millisecond))
+}
