@@ -81,10 +81,11 @@ var needs = []need{
 	{resource: configMaps, verb: "update", purposes: Apply},
 	{resource: configMaps, verb: "list", purposes: Destroy},
 	{resource: configMaps, verb: "delete", purposes: Destroy},
+	// The lock.
 	{resource: leases, verb: "get", purposes: Apply | Destroy},
 	{resource: leases, verb: "create", purposes: Apply | Destroy},
 	{resource: leases, verb: "update", purposes: Apply | Destroy},
-	{resource: leases, verb: "delete", purposes: Apply | Destroy},
+	{resource: leases, verb: "delete", purposes: Destroy},
 	{resource: namespaces, verb: "get", purposes: Plan | Apply | Destroy, argo: true, name: argoNamespaceName, optional: true},
 	{resource: appProjects, verb: "get", purposes: Apply, argo: true, optional: true},
 	{resource: configMaps, verb: "get", purposes: Apply, argo: true, name: argoConfigMap, optional: true},
