@@ -105,6 +105,8 @@ func rolloutAttributes() attributes {
 			"Default: `\"30s\"`, e.g. `\"2m\"`.", zero),
 		"error_grace": duration("How long a sync error or comparison error must stand before the rollout fails. Default: `\"10s\"`, "+
 			"e.g. `\"1m\"`.", zero),
+		"lock_timeout": duration("How long to wait while another apply of the same set runs; then an error says whose it is. The lease of a "+
+			"process that is dead is taken over after 15 s, whatever this says. Default: `\"1m\"`, e.g. `\"30m\"` or `\"0s\"`.", zero),
 		"require_healthy_earlier": flag("No step starts while an Application of an earlier step is Degraded, Missing or Unknown, even one that " +
 			"this rollout does not change. Default: `true`."),
 		"prune": flag("Whether syncs of the rollout delete resources that are gone from the source. Default: the " +

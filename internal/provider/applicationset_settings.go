@@ -22,6 +22,7 @@ const (
 	defaultMinHealthyTime = 5 * time.Second
 	defaultDegradedGrace  = 30 * time.Second
 	defaultErrorGrace     = 10 * time.Second
+	defaultLockTimeout    = time.Minute
 	defaultTimeout        = time.Hour
 )
 
@@ -33,6 +34,7 @@ type rolloutModel struct {
 	MinHealthyTime        types.String `tfsdk:"min_healthy_time"`
 	DegradedGrace         types.String `tfsdk:"degraded_grace"`
 	ErrorGrace            types.String `tfsdk:"error_grace"`
+	LockTimeout           types.String `tfsdk:"lock_timeout"`
 	RequireHealthyEarlier types.Bool   `tfsdk:"require_healthy_earlier"`
 	Prune                 types.Bool   `tfsdk:"prune"`
 	MaxDeletions          types.String `tfsdk:"max_deletions"`
@@ -47,6 +49,7 @@ type settings struct {
 	minHealthyTime        time.Duration
 	degradedGrace         time.Duration
 	errorGrace            time.Duration
+	lockTimeout           time.Duration
 	requireHealthyEarlier bool
 	// prune is nil where each Application decides.
 	prune         *bool
@@ -66,6 +69,7 @@ func readSettings(ctx context.Context, o types.Object) (settings, diag.Diagnosti
 		minHealthyTime:        defaultMinHealthyTime,
 		degradedGrace:         defaultDegradedGrace,
 		errorGrace:            defaultErrorGrace,
+		lockTimeout:           defaultLockTimeout,
 		requireHealthyEarlier: true,
 		maxDeletions:          defaultMaxDeletions,
 	}
@@ -80,7 +84,7 @@ func readSettings(ctx context.Context, o types.Object) (settings, diag.Diagnosti
 	diags := o.As(ctx, &m, basetypes.ObjectAsOptions{})
 	for value, into := range map[*types.String]*time.Duration{
 		&m.AppTimeout: &s.appTimeout, &m.MinHealthyTime: &s.minHealthyTime,
-		&m.DegradedGrace: &s.degradedGrace, &m.ErrorGrace: &s.errorGrace,
+		&m.DegradedGrace: &s.degradedGrace, &m.ErrorGrace: &s.errorGrace, &m.LockTimeout: &s.lockTimeout,
 	} {
 		// The schema has validated the text.
 		if d, err := parseDuration(value.ValueString()); err == nil {
