@@ -48,6 +48,8 @@ type fixture struct {
 	// name starts the names of everything that the test creates. It is the name of the set and of
 	// the destination namespace as well.
 	name string
+	// asAccount is the kubeconfig file of the provider; see kubeconfig.
+	asAccount string
 }
 
 // requireAcceptance skips the test as terraform-plugin-testing does, for work outside of it.

@@ -136,7 +136,7 @@ func (s *set) String() string { return s.f.provider(s.Provider) + s.Before + "\n
 
 // provider is the provider block; extra holds further attributes.
 func (f *fixture) provider(extra obj) string {
-	attributes := obj{"namespace": argoNamespace, "kubernetes": obj{"config_path": f.cluster.Kubeconfig()}}
+	attributes := obj{"namespace": argoNamespace, "kubernetes": obj{"config_path": f.kubeconfig()}}
 	maps.Copy(attributes, extra)
 	return block(`provider "argocdprogressive"`, attributes, "")
 }

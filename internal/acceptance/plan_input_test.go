@@ -29,7 +29,7 @@ func offline(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{T: t, cluster: cluster, repo: repo, name: "offline"}
+	return &fixture{T: t, cluster: cluster, repo: repo, name: "offline", asAccount: kubeconfig}
 }
 
 const nobody = `apiVersion: v1

@@ -212,7 +212,7 @@ func TestAccAClusterThatIsMadeInTheSameApplyIsNoErrorAtPlan(t *testing.T) {
 	f := newFixture(t)
 	w, s := f.workspace(), f.threeSteps()
 	f.release("1", "dev", "staging", "prod")
-	s.Before = later("later", hcl(f.cluster.Kubeconfig()))
+	s.Before = later("later", hcl(f.kubeconfig()))
 	s.Provider = obj{"kubernetes": obj{"config_path": raw("terraform_data.later.output")}}
 	w.configure(s)
 	w.acts(w.planOf(), "create")
