@@ -12,23 +12,46 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
-// List returns the Applications of a set, sorted by name, and the same as full objects by name.
-// One that carries the set's label but names another owner is not one of them.
+// Listing is the Applications of a set at one moment, and where a watch goes on from it.
+type Listing struct {
+	// Live are the Applications, sorted by name.
+	Live []rollout.Live
+	// Objects are the same as full objects, by name.
+	Objects map[string]*unstructured.Unstructured
+	// version is the resourceVersion of the list.
+	version string
+}
+
+// Listing lists the Applications of a set. One that carries the set's label but names another
+// owner is not one of them.
+func (c *Client) Listing(ctx context.Context, owner Owner) (*Listing, error) {
+	found, version, err := c.listObjects(ctx, owner.Namespace, selector(owner))
+	if err != nil {
+		return nil, err
+	}
+	l := &Listing{Live: []rollout.Live{}, Objects: map[string]*unstructured.Unstructured{}, version: version}
+	for _, obj := range found {
+		if owner.owns(obj) {
+			l.Live = append(l.Live, Facts(obj))
+			l.Objects[obj.GetName()] = obj
+		}
+	}
+	slices.SortFunc(l.Live, func(a, b rollout.Live) int { return cmp.Compare(a.Name, b.Name) })
+	return l, nil
+}
+
+// List returns what Listing finds: the Applications of a set, sorted by name, and the same as full
+// objects by name.
 func (c *Client) List(ctx context.Context, owner Owner) ([]rollout.Live, map[string]*unstructured.Unstructured, error) {
-	found, _, err := c.listObjects(ctx, owner.Namespace, SetLabel+"="+owner.Hash())
+	l, err := c.Listing(ctx, owner)
 	if err != nil {
 		return nil, nil, err
 	}
-	live, byName := []rollout.Live{}, map[string]*unstructured.Unstructured{}
-	for _, obj := range found {
-		if owner.owns(obj) {
-			live = append(live, Facts(obj))
-			byName[obj.GetName()] = obj
-		}
-	}
-	slices.SortFunc(live, func(a, b rollout.Live) int { return cmp.Compare(a.Name, b.Name) })
-	return live, byName, nil
+	return l.Live, l.Objects, nil
 }
+
+// selector selects the Applications that carry the label of a set.
+func selector(owner Owner) string { return SetLabel + "=" + owner.Hash() }
 
 // listObjects lists Applications in pages, and returns the resourceVersion to watch from. A list
 // whose next page has expired is begun again.
@@ -82,16 +105,10 @@ type Existing struct {
 	Terminating bool
 }
 
-// fewNames is up to how many names are asked for one by one, rather than by listing all.
-const fewNames = 10
-
 // Get tells which of names exist already in the owner's namespace, and whose they are. Names that
 // do not exist are absent from the result.
 func (c *Client) Get(ctx context.Context, owner Owner, names ...string) (map[string]Existing, error) {
 	out := map[string]Existing{}
-	if len(names) > fewNames {
-		return out, c.getByList(ctx, owner, names, out)
-	}
 	for _, name := range sortedCopy(names) {
 		var obj *metav1.PartialObjectMetadata
 		err := c.request(ctx, appRequest("get", owner.Namespace, name), func() (err error) {
@@ -107,37 +124,6 @@ func (c *Client) Get(ctx context.Context, owner Owner, names ...string) (map[str
 		out[name] = existing(owner, obj)
 	}
 	return out, nil
-}
-
-func (c *Client) getByList(ctx context.Context, owner Owner, names []string, out map[string]Existing) error {
-	wanted := map[string]bool{}
-	for _, n := range names {
-		wanted[n] = true
-	}
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		var page *metav1.PartialObjectMetadataList
-		err := c.request(ctx, appRequest("list", owner.Namespace, ""), func() (err error) {
-			page, err = c.metadata.Resource(applications).Namespace(owner.Namespace).List(ctx, options)
-			return err
-		})
-		if options.Continue != "" && apierrors.IsResourceExpired(err) {
-			clear(out)
-			options.Continue = ""
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			if obj := &page.Items[i]; wanted[obj.Name] {
-				out[obj.Name] = existing(owner, obj)
-			}
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return nil
-		}
-	}
 }
 
 func existing(owner Owner, obj metav1.Object) Existing {

@@ -38,68 +38,87 @@ const (
 
 // Preflight checks what is about to be written, before the first write: the API server takes each
 // Application (a dry run with strict validation), and Argo CD's own rules, which the API server
-// does not know. existing are the live Applications by name, as List gives them; those that are
-// absent are to be created.
+// does not know. live are the Applications of the set by name, as Listing gives them; those that
+// are absent are to be created.
 //
-// The problems are sorted. The error is for requests that failed for other reasons.
-func (c *Client) Preflight(ctx context.Context, owner Owner, objects []map[string]any, existing map[string]*unstructured.Unstructured) ([]Problem, error) {
+// taken are those among them that exist nevertheless, so that nobody has to look for them: the dry
+// run of the creation finds them. The problems are sorted. The error is for requests that failed
+// for other reasons.
+func (c *Client) Preflight(ctx context.Context, owner Owner, objects []map[string]any, live map[string]*unstructured.Unstructured) (problems []Problem, taken map[string]Existing, err error) {
 	if len(objects) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	rules, problems, err := c.rules(ctx, objects)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, object := range objects {
 		problems = append(problems, rules.check(owner, c.namespace, object)...)
 	}
-	refused := make([]*Problem, len(objects))
+	answers := make([]dryAnswer, len(objects))
 	err = parallel(len(objects), func(i int) (err error) {
-		refused[i], err = c.dryRun(ctx, owner, objects[i], existing[nameOf(objects[i])])
+		answers[i], err = c.dryRun(ctx, owner, objects[i], live[nameOf(objects[i])])
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, p := range refused {
-		if p != nil {
-			problems = append(problems, *p)
+	taken = map[string]Existing{}
+	for _, a := range answers {
+		if a.refused != nil {
+			problems = append(problems, *a.refused)
+		}
+		if a.taken != nil {
+			taken[a.taken.Name] = *a.taken
 		}
 	}
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.App, b.App), cmp.Compare(a.Summary, b.Summary), cmp.Compare(a.Detail, b.Detail))
 	})
-	return problems, nil
+	return problems, taken, nil
 }
 
 func nameOf(object map[string]any) string { return text(object, "metadata", "name") }
 
+// dryAnswer is what the API server says to one Application.
+type dryAnswer struct {
+	// refused is why it does not take the Application; nil when it does.
+	refused *Problem
+	// taken is the Application of this name that was not known to exist; nil when there is none.
+	taken *Existing
+}
+
 // dryRun asks the API server what it would say to one Application; one that does not change is
 // not asked for.
-func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any, old *unstructured.Unstructured) (*Problem, error) {
+func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any, old *unstructured.Unstructured) (answer dryAnswer, err error) {
 	if old != nil && Facts(old).Hash == appset.HashRendered(object) {
-		return nil, nil // the API server has taken it already
+		return answer, nil // the API server has taken it already
 	}
 	name := nameOf(object)
-	obj := buildApplication(owner, name, object, old, "", 0)
-	err := c.dryWrite(ctx, owner, obj, old != nil)
+	err = c.dryWrite(ctx, owner, buildApplication(owner, name, object, old, "", 0), old != nil)
 	if old == nil && apierrors.IsAlreadyExists(err) {
-		// One to adopt, or one that appeared since the caller has looked.
-		current, getErr := c.apps(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if getErr != nil {
-			return nil, &RequestError{Verb: "get", Resource: applications.GroupResource().String(), Namespace: owner.Namespace, Name: name, Err: getErr}
+		// One to adopt, or somebody else's, or one that appeared since the caller has looked.
+		current, getErr := c.fetch(ctx, owner, name)
+		if apierrors.IsNotFound(getErr) {
+			return answer, nil
 		}
+		if getErr != nil {
+			return answer, getErr
+		}
+		e := existing(owner, current)
+		answer.taken = &e
 		err = c.dryWrite(ctx, owner, buildApplication(owner, name, object, current, "", 0), true)
 	}
 	switch {
 	case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		// Changed or gone since it was read: the write itself decides on the newer state.
-		return nil, nil
+		return answer, nil
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
-		return &Problem{App: name, Summary: SummaryRefused, Detail: fmt.Sprintf(
-			"a dry run in namespace %s was refused: %s", owner.Namespace, cause(err))}, nil
+		answer.refused = &Problem{App: name, Summary: SummaryRefused, Detail: fmt.Sprintf(
+			"a dry run in namespace %s was refused: %s", owner.Namespace, cause(err))}
+		return answer, nil
 	}
-	return nil, err
+	return answer, err
 }
 
 // dryWrite creates or replaces an Application without storing it. A field that Argo CD's CRD does

@@ -84,7 +84,7 @@ type handshakes struct {
 // run drives all handshakes from one watch until none is pending, or ctx ends.
 func (h *handshakes) run(ctx context.Context) error {
 	for ctx.Err() == nil && len(h.pending) > 0 {
-		found, version, err := h.client.listObjects(ctx, h.owner.Namespace, SetLabel+"="+h.owner.Hash())
+		found, version, err := h.client.listObjects(ctx, h.owner.Namespace, selector(h.owner))
 		if err != nil {
 			return err
 		}

@@ -31,6 +31,9 @@ type SessionOptions struct {
 	// Adopt are Applications that exist without our marks, or with those of another set, and that
 	// this run may take over: name -> UID. A newer Application of the same name is not taken over.
 	Adopt map[string]string
+	// From is what the caller has seen and checked: the run begins with it, and gets every event
+	// since. Nil lists anew, and so does a run that adopts, which looks at the whole namespace.
+	From *Listing
 }
 
 // Session is one run on the Applications of one set. It implements rollout.Cluster.

@@ -23,14 +23,19 @@ const (
 	watchLength = 600
 	// watchSettled is how long a watch must hold before a loss of it counts as a new one.
 	watchSettled = time.Second
+	// caughtUp is how long a watch from an older list must be silent at its beginning: what has
+	// happened since that list comes in one burst. caughtUpAfter is how long that may take at most.
+	caughtUp      = 50 * time.Millisecond
+	caughtUpAfter = time.Second
 )
 
-// Watch lists the Applications of the set and follows them; see rollout.Cluster.
+// Watch sends the Applications of the set, as SessionOptions.From has them or else from a list,
+// and follows them; see rollout.Cluster.
 //
 // A watch that ends, expires (410), is throttled or loses its connection is restored, for up to
 // watchPatience without success. Then the channel is closed, and Err tells why.
 func (s *Session) Watch(ctx context.Context) (<-chan rollout.Event, error) {
-	found, version, err := s.client.listObjects(ctx, s.owner.Namespace, s.selector())
+	found, version, fresh, err := s.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +44,21 @@ func (s *Session) Watch(ctx context.Context) (<-chan rollout.Event, error) {
 	go func() {
 		defer close(events)
 		f := follower{Session: s, ctx: ctx, events: events, version: version}
-		if f.start(found) {
+		if f.start(found, fresh) {
 			f.run()
 		}
 	}()
 	return events, nil
+}
+
+// begin is what the run begins with, the resourceVersion to watch from, and whether it is fresh.
+// What the API server has forgotten meanwhile is an expired watch, which is restored by a list.
+func (s *Session) begin(ctx context.Context) (found []*unstructured.Unstructured, version string, fresh bool, err error) {
+	if from := s.options.From; from != nil && len(s.options.Adopt) == 0 {
+		return slices.Collect(maps.Values(from.Objects)), from.version, false, nil
+	}
+	found, version, err = s.client.listObjects(ctx, s.owner.Namespace, s.selector())
+	return found, version, true, err
 }
 
 // selector selects by our label. Applications to adopt do not carry it yet, so a run that adopts
@@ -52,7 +67,7 @@ func (s *Session) selector() string {
 	if len(s.options.Adopt) > 0 {
 		return ""
 	}
-	return SetLabel + "=" + s.owner.Hash()
+	return selector(s.owner)
 }
 
 // follower is one watch on its way through interruptions.
@@ -62,16 +77,28 @@ type follower struct {
 	events chan<- rollout.Event
 	// version is what the next watch starts from.
 	version string
+	// listed tells that the end of the list has been told.
+	listed bool
 }
 
-// start sends what was listed. It reports whether to go on.
-func (f *follower) start(found []*unstructured.Unstructured) bool {
+// start sends what was listed. It reports whether to go on. The end of a list that is not fresh is
+// told when the watch has caught up with what has happened since: nothing is decided before.
+func (f *follower) start(found []*unstructured.Unstructured, fresh bool) bool {
 	slices.SortFunc(found, compareNames)
 	for _, obj := range found {
 		if f.ours(obj) && !f.observe(obj) {
 			return false
 		}
 	}
+	return !fresh || f.list()
+}
+
+// list tells the end of the list, once. It reports whether to go on.
+func (f *follower) list() bool {
+	if f.listed {
+		return true
+	}
+	f.listed = true
 	return f.send(rollout.Event{Listed: true})
 }
 
@@ -124,6 +151,9 @@ func (f *follower) follow() error {
 		return errors.Join(errNotEstablished, err)
 	}
 	defer w.Stop()
+	silence, latest := time.NewTimer(caughtUp), time.NewTimer(caughtUpAfter)
+	defer silence.Stop()
+	defer latest.Stop()
 	for {
 		select {
 		case <-f.ctx.Done():
@@ -135,6 +165,13 @@ func (f *follower) follow() error {
 			if err := f.take(event); err != nil {
 				return err
 			}
+			if !f.listed {
+				silence.Reset(caughtUp)
+			}
+		case <-silence.C:
+			f.list()
+		case <-latest.C:
+			f.list()
 		}
 	}
 }
@@ -219,6 +256,7 @@ func (f *follower) relist() error {
 		}
 	}
 	f.version = version
+	f.list()
 	return nil
 }
 
@@ -246,9 +284,13 @@ func (f *follower) send(event rollout.Event) bool {
 
 // fetch reads one Application.
 func (s *Session) fetch(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	return s.client.fetch(ctx, s.owner, name)
+}
+
+func (c *Client) fetch(ctx context.Context, owner Owner, name string) (*unstructured.Unstructured, error) {
 	var obj *unstructured.Unstructured
-	err := s.client.request(ctx, appRequest("get", s.owner.Namespace, name), func() (err error) {
-		obj, err = s.client.apps(s.owner.Namespace).Get(ctx, name, metav1.GetOptions{})
+	err := c.request(ctx, appRequest("get", owner.Namespace, name), func() (err error) {
+		obj, err = c.apps(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	return obj, err

@@ -248,6 +248,55 @@ func TestWatchHeals(t *testing.T) {
 	}
 }
 
+func TestARunBeginsWithWhatItsCallerHasListed(t *testing.T) {
+	list := step{request: "LIST", body: listed("10", liveApp("b", "u-b", "6"), liveApp("a", "u-a", "5"))}
+	for _, test := range []struct {
+		name    string
+		adopt   map[string]string
+		steps   []step
+		told    string
+		history string
+	}{
+		{"and does not list again", nil,
+			[]step{{request: "WATCH 10", hold: true}},
+			"a u-a@5, b u-b@6, listed", "LIST, WATCH 10"},
+		{"and knows what has happened since before it decides anything", nil,
+			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12")), event("DELETED", deleting(liveApp("b", "u-b", "13")))}, hold: true}},
+			"a u-a@5, b u-b@6, a u-a@12, gone b u-b, listed", "LIST, WATCH 10"},
+		{"and lists again when the API server has forgotten it", nil,
+			[]step{{request: "WATCH 10", status: 410, body: []any{status(410, metav1.StatusReasonExpired, 0)}},
+				{request: "LIST", body: listed("50", liveApp("b", "u-b", "40"))}, {request: "WATCH 50", hold: true}},
+			"a u-a@5, b u-b@6, gone a u-a, b u-b@40, listed", "LIST, WATCH 10, LIST"},
+		{"and decides nothing before there is a watch", nil,
+			[]step{{request: "WATCH 10", status: 503, body: []any{status(503, metav1.StatusReasonServiceUnavailable, 0)}},
+				{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
+			"a u-a@5, b u-b@6, a u-a@12, listed", "LIST, WATCH 10, sleep 100ms, WATCH 10"},
+		{"unless it adopts, because then it must look at the whole namespace", map[string]string{"c": "u-c"},
+			[]step{{request: "LIST", body: listed("20", liveApp("a", "u-a", "5"), without(liveApp("c", "u-c", "15"), "annotations"))}, {request: "WATCH 20", hold: true}},
+			"a u-a@5, c u-c@15, listed", "LIST, LIST"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, client := newScript(t, append([]step{list}, test.steps...)...)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			from, err := client.Listing(ctx, shop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events, err := client.Session(shop, nil, SessionOptions{From: from, Adopt: test.adopt}).Watch(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := told(t, events, strings.Count(test.told, ", ")+1); got != test.told {
+				t.Errorf("told %s\nwant %s", got, test.told)
+			}
+			if got := s.history(); got != test.history && !strings.HasPrefix(got, test.history+", ") {
+				t.Errorf("requested %s\nwant      %s", got, test.history)
+			}
+		})
+	}
+}
+
 func TestWatchGivesUp(t *testing.T) {
 	start := step{request: "LIST", body: listed("10", liveApp("a", "u-a", "5"))}
 	stripped := liveApp("a", "u-a", "12")

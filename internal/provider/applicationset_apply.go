@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -27,6 +26,8 @@ type connected struct {
 	record  *argocd.Record
 	live    []rollout.Live
 	objects map[string]*unstructured.Unstructured
+	// listing is where live and objects are from; a run begins with it.
+	listing *argocd.Listing
 	// loaded tells that all of these have been read.
 	loaded bool
 }
@@ -95,10 +96,11 @@ func (c *connected) load(ctx context.Context) diag.Diagnostics {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Reading the record of %s", c.owner), err))
 		return diags
 	}
-	if c.live, c.objects, err = c.client.List(ctx, c.owner); err != nil {
+	if c.listing, err = c.client.Listing(ctx, c.owner); err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Listing the Applications of %s", c.owner), err))
+		return diags
 	}
-	c.loaded = err == nil
+	c.live, c.objects, c.loaded = c.listing.Live, c.listing.Objects, true
 	return diags
 }
 
@@ -130,23 +132,13 @@ func (c *connected) proven() map[string]string {
 
 // adoptable decides about Applications that exist under a desired name and are not known as
 // ours: those that may be taken over (name -> UID), or errors that say whose they are.
-func (c *connected) adoptable(ctx context.Context, names []string, s settings) (map[string]string, diag.Diagnostics) {
+func (c *connected) adoptable(existing map[string]argocd.Existing, s settings) (map[string]string, diag.Diagnostics) {
 	var diags diag.Diagnostics
-	unseen := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.objects[name] != nil })
-	if len(unseen) == 0 {
-		return nil, diags
-	}
-	existing, err := c.client.Get(ctx, c.owner, unseen...)
-	if err != nil {
-		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for Applications that %s would write and that exist already", c.owner), err))
-		return nil, diags
-	}
 	adopt := map[string]string{}
 	var controlled, taken []string
-	for _, name := range unseen {
-		e, exists := existing[name]
+	for _, name := range sortedNames(existing) {
+		e := existing[name]
 		switch {
-		case !exists:
 		case e.Holder == argocd.HeldByController:
 			controlled = append(controlled, fmt.Sprintf("%s (ApplicationSet %s)", name, e.HolderName))
 		case e.Holder == argocd.HeldByUs || s.adoptExisting:
@@ -172,20 +164,24 @@ func (c *connected) adoptable(ctx context.Context, names []string, s settings) (
 	return adopt, diags
 }
 
-// preflight asks Argo CD and the API server about everything that is to be written.
-func (c *connected) preflight(ctx context.Context, objects map[string]map[string]any) diag.Diagnostics {
+// preflight asks Argo CD and the API server about everything that is to be written. It returns
+// those that may be taken over.
+func (c *connected) preflight(ctx context.Context, objects map[string]map[string]any, s settings) (map[string]string, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	var ordered []map[string]any
 	for _, name := range sortedNames(objects) {
 		ordered = append(ordered, objects[name])
 	}
-	problems, err := c.client.Preflight(ctx, c.owner, ordered, c.objects)
+	problems, taken, err := c.client.Preflight(ctx, c.owner, ordered, c.objects)
 	if err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Checking the Applications of %s before the first write", c.owner), err))
-		return diags
+		return nil, diags
 	}
-	diags.Append(problemDiagnostics(problems, c.owner.Namespace, c.argoNamespace)...)
-	return diags
+	adopt, diags := c.adoptable(taken, s)
+	if !diags.HasError() {
+		diags.Append(problemDiagnostics(problems, c.owner.Namespace, c.argoNamespace)...)
+	}
+	return adopt, diags
 }
 
 // problemDiagnostics tells what a preflight has found: once for all Applications that it is the

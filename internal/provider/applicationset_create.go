@@ -105,11 +105,8 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *
 		return nil, diags
 	}
 	objects := objectsOf(desired.apps)
-	adopt, problems := c.adoptable(ctx, sortedNames(objects), s)
+	adopt, problems := c.preflight(ctx, objects, s)
 	if diags.Append(problems...); diags.HasError() {
-		return nil, diags
-	}
-	if diags.Append(c.preflight(ctx, objects)...); diags.HasError() {
 		return nil, diags
 	}
 	if len(adopt) > 0 {

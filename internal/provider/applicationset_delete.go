@@ -114,7 +114,7 @@ func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
 	reverse := a.content.set != nil && a.content.set.Strategy.ReverseDeletion
 	a.plan = rollout.Plan{NoStepLabel: rollout.NoStepLabel, Removals: rollout.RemovalGroups(a.stepLabels(), reverse)}
 	if len(a.plan.Removals) > 0 {
-		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade()})
+		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade(), From: a.listing})
 		a.outcome = rollout.Run(ctx, session, rollout.RealClock{}, a.plan, a.settings.options(ctx, a.timeout))
 	}
 	if diags.Append(a.report("deletion", "delete", afterFailedDelete).diagnostics(a.outcome)...); diags.HasError() {

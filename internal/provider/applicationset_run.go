@@ -41,7 +41,7 @@ func (a *apply) run(ctx context.Context) diag.Diagnostics {
 		return diags
 	}
 	session := a.client.Session(a.owner, objectsOf(a.content.apps), argocd.SessionOptions{
-		Prune: a.settings.prune, Cascade: a.cascade(), Adopt: a.adopt,
+		Prune: a.settings.prune, Cascade: a.cascade(), Adopt: a.adopt, From: a.listing,
 	})
 	a.outcome = rollout.Run(ctx, session, rollout.RealClock{}, a.plan, a.settings.options(ctx, a.timeout))
 	// The apply may have been cancelled: what was reached is worth storing nevertheless.
