@@ -80,14 +80,16 @@ func (e *engine) clock(a *app, now time.Time) {
 	}
 }
 
-// stands tells that the Application is Suspended, or that a sync window holds our operation back,
-// and that this may take as long as the whole run.
+// stands tells that the Application is Suspended, or that a sync window holds back our operation
+// or one that we wait for, and that this may take as long as the whole run.
 func (e *engine) stands(a *app) bool {
 	if a.live == nil {
 		return false
 	}
 	o := a.live.Operation
 	switch a.state {
+	case entering:
+		return e.opt.WaitForWindow && o.Active() && o.Blocked
 	case flying:
 		return e.opt.WaitForWindow && o.Token == a.token && o.Active() && o.Blocked
 	case verifying, awaiting:

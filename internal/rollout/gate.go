@@ -10,7 +10,8 @@ type sickness int
 
 const (
 	well     sickness = iota
-	doubtful          // Progressing or Suspended
+	doubtful          // Progressing
+	paused            // Suspended, and somebody is waited for who resumes it
 	sick              // anything else, or gone
 )
 
@@ -20,8 +21,10 @@ func (e *engine) sickness(a *app) sickness {
 		return sick
 	case e.healthy(a.live):
 		return well
-	case a.live.Health.Type == Progressing, e.waitsSuspended(a.live):
+	case a.live.Health.Type == Progressing:
 		return doubtful
+	case e.waitsSuspended(a.live):
+		return paused
 	}
 	return sick
 }
@@ -67,7 +70,7 @@ func (e *engine) patience(a *app) time.Time {
 	switch {
 	case a.sick == sick:
 		return a.since.Add(e.opt.DegradedGrace)
-	case e.waitsSuspended(a.live):
+	case a.sick == paused:
 		return a.since.Add(forever)
 	}
 	since := a.since

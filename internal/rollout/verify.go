@@ -129,7 +129,7 @@ func (e *engine) await(a *app, now time.Time) {
 	if !e.atTarget(a) {
 		return
 	}
-	a.ended, a.deadline = now, now.Add(e.opt.AppTimeout)
+	a.ended, a.deadline, a.stopped = now, now.Add(e.opt.AppTimeout), time.Time{}
 	e.becomes(a, verifying, now, "somebody has synced the target; waiting until it is healthy")
 	e.verify(a, now)
 }
