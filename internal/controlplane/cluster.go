@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
@@ -18,7 +19,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Names of the components, for StartComponent, StopComponent and LogTail.
+// Names of the components, for StartComponent, StopComponent and their like.
 const (
 	Etcd                     = "etcd"
 	APIServer                = "kube-apiserver"
@@ -241,7 +242,9 @@ func (c *Cluster) StartComponent(ctx context.Context, name string) error {
 
 // StopComponent ends a component, with SIGTERM first and SIGKILL five seconds later, and
 // returns when it is gone. A component that does not run is no error.
-func (c *Cluster) StopComponent(name string) error {
+func (c *Cluster) StopComponent(name string) error { return c.stopComponent(name, stopGrace) }
+
+func (c *Cluster) stopComponent(name string, grace time.Duration) error {
 	if _, ok := c.components[name]; !ok {
 		return c.unknownComponent(name)
 	}
@@ -252,8 +255,31 @@ func (c *Cluster) StopComponent(name string) error {
 	if p == nil {
 		return nil
 	}
-	return p.stop(stopGrace)
+	return p.stop(grace)
 }
+
+// PauseComponent stops all processes of a component in the middle of what they do, until
+// ResumeComponent: connections stay open, and nothing is answered.
+func (c *Cluster) PauseComponent(name string) error { return c.signal(name, (*process).pause) }
+
+// ResumeComponent undoes PauseComponent.
+func (c *Cluster) ResumeComponent(name string) error { return c.signal(name, (*process).resume) }
+
+func (c *Cluster) signal(name string, send func(*process) error) error {
+	if _, ok := c.components[name]; !ok {
+		return c.unknownComponent(name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.processes[name]
+	if p == nil || !p.running() {
+		return fmt.Errorf("%s does not run", name)
+	}
+	return send(p)
+}
+
+// KillComponent ends a component without grace, as a machine does that loses its power.
+func (c *Cluster) KillComponent(name string) error { return c.stopComponent(name, 0) }
 
 // StartApplicationSetController starts Argo CD's own ApplicationSet controller with
 // progressive syncs enabled. Only comparisons need it.

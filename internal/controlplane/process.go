@@ -131,6 +131,18 @@ func (p *process) stop(grace time.Duration) error {
 	}
 }
 
+func (p *process) pause() error { return p.signal(syscall.SIGSTOP) }
+
+func (p *process) resume() error { return p.signal(syscall.SIGCONT) }
+
+// signal reaches the whole process group.
+func (p *process) signal(s syscall.Signal) error {
+	if err := syscall.Kill(-p.cmd.Process.Pid, s); err != nil {
+		return fmt.Errorf("%s: %s: %w", p.component.name, s, err)
+	}
+	return nil
+}
+
 func (p *process) running() bool {
 	select {
 	case <-p.done:

@@ -1,5 +1,6 @@
 // Package cptest gives the tests of a package one control plane between them: started when
-// the first test asks for it, stopped when all have run.
+// the first test asks for it, stopped when all have run. Tests that stop or pause its parts have
+// another one, see Fragile.
 //
 //	func TestMain(m *testing.M) { os.Exit(cptest.Main(m)) }
 //
@@ -49,23 +50,48 @@ func Shared(t testing.TB) *controlplane.Cluster {
 	return cluster
 }
 
-// Main runs the tests of a package and stops the shared cluster. Its result is the exit code.
-// When a test has failed, the logs of the cluster's components are kept, and where is printed.
+var fragile struct {
+	sync.Mutex
+	cluster *controlplane.Cluster
+}
+
+// Fragile is a cluster whose parts may be stopped, for one test at a time: others wait until it has
+// ended, and all must leave it whole. It is a second one beside Shared, and a local one always.
+func Fragile(t testing.TB) *controlplane.Cluster {
+	t.Helper()
+	fragile.Lock()
+	t.Cleanup(fragile.Unlock)
+	if fragile.cluster == nil {
+		cluster, err := startLocal()
+		if err != nil {
+			t.Fatalf("no control plane to break: %v", err)
+		}
+		fragile.cluster = cluster
+	}
+	return fragile.cluster
+}
+
+// Main runs the tests of a package and stops their clusters. Its result is the exit code.
+// When a test has failed, the logs of the clusters' components are kept, and where is printed.
 func Main(m *testing.M) (code int) {
 	defer func() {
-		if !started {
-			return
+		var clusters []*controlplane.Cluster
+		if fragile.cluster != nil {
+			clusters = append(clusters, fragile.cluster)
 		}
-		cluster, err := shared()
-		if err != nil {
-			return // start has cleaned up
+		if started {
+			if cluster, err := shared(); err == nil { // otherwise start has cleaned up
+				clusters = append(clusters, cluster)
+			}
 		}
-		if code != 0 {
-			keepLogs(cluster)
-		}
-		if err := cluster.Stop(); err != nil {
-			fmt.Fprintf(os.Stderr, "controlplane: stopping: %v\n", err)
-			code = max(code, 1)
+		for _, cluster := range clusters {
+			if code != 0 {
+				keepLogs(cluster)
+			}
+			if err := cluster.Stop(); err != nil {
+				fmt.Fprintf(os.Stderr, "controlplane: stopping: %v\n", err)
+				code = max(code, 1)
+			}
 		}
 	}()
 	return m.Run()
@@ -75,6 +101,12 @@ func start() (*controlplane.Cluster, error) {
 	if kubeconfig := os.Getenv(KubeconfigEnv); kubeconfig != "" {
 		return controlplane.Attach(kubeconfig)
 	}
+	cluster, err := startLocal()
+	started = err == nil
+	return cluster, err
+}
+
+func startLocal() (*controlplane.Cluster, error) {
 	build, cancelBuild := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancelBuild()
 	binaries, err := controlplane.Build(build, os.Stderr)
@@ -83,9 +115,7 @@ func start() (*controlplane.Cluster, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	cluster, err := controlplane.Start(ctx, controlplane.Options{Binaries: binaries})
-	started = err == nil
-	return cluster, err
+	return controlplane.Start(ctx, controlplane.Options{Binaries: binaries})
 }
 
 func keepLogs(cluster *controlplane.Cluster) {
