@@ -148,13 +148,39 @@ func comparisonFacts(spec, sync map[string]any) rollout.Comparison {
 	}
 }
 
+// conditionKinds tell what an InvalidSpecError or UnknownError is about by the words that Argo CD uses
+// (ValidatePermissions, GetDestinationCluster and ValidateDestination in util/argo/argo.go, and
+// controller/appcontroller.go, Argo CD 3.6.1). Where it uses others, the condition counts as an
+// invalid Application, with its text.
+var conditionKinds = []struct {
+	words string
+	kind  rollout.Kind
+}{
+	{"referencing project", rollout.KindProject},
+	{"is not permitted", rollout.KindNotPermitted},
+	{"do not match any of the allowed destinations", rollout.KindNotPermitted},
+	{"there are no clusters with this name", rollout.KindDestination},
+	{"clusters with the same name", rollout.KindDestination},
+	{"error getting cluster by", rollout.KindDestination},
+	{"application destination can't have both name and server defined", rollout.KindDestination},
+}
+
+func conditionKind(message string) rollout.Kind {
+	for _, c := range conditionKinds {
+		if strings.Contains(message, c.words) {
+			return c.kind
+		}
+	}
+	return ""
+}
+
 // errorConditions are those whose type ends in Error; Argo CD names all of its errors so, and no
 // warning.
 func errorConditions(conditions []map[string]any) []rollout.Condition {
 	var out []rollout.Condition
 	for _, c := range conditions {
 		if strings.HasSuffix(text(c, "type"), "Error") {
-			out = append(out, rollout.Condition{Type: text(c, "type"), Message: text(c, "message")})
+			out = append(out, rollout.Condition{Type: text(c, "type"), Message: text(c, "message"), Kind: conditionKind(text(c, "message"))})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b rollout.Condition) int {

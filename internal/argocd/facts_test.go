@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
 // Each fixture is an Application as Argo CD 3.6.1 leaves it, and what its facts are. A field of
@@ -106,5 +107,22 @@ func testSpec() map[string]any {
 		"project":     "default",
 		"source":      map[string]any{"repoURL": "https://git.example.com/shop.git", "path": "envs/dev", "targetRevision": "main"},
 		"destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": "shop"},
+	}
+}
+
+func TestErrorConditionsTellWhatTheyAreAbout(t *testing.T) {
+	for message, want := range map[string]rollout.Kind{
+		"Application referencing project gone which does not exist":                                                                         rollout.KindProject,
+		"application repo https://git.example.com/a is not permitted in project 'p'":                                                        rollout.KindNotPermitted,
+		"application 'a' in namespace 'team' is not permitted to use project 'p'":                                                           rollout.KindNotPermitted,
+		"application destination server 'https://1.2.3.4' and namespace 'prod' do not match any of the allowed destinations in project 'p'": rollout.KindNotPermitted,
+		"there are no clusters with this name: eu-7":                                                                                        rollout.KindDestination,
+		"error getting cluster by server \"https://1.2.3.4\": rpc error: code = NotFound desc = cluster \"https://1.2.3.4\" not found":      rollout.KindDestination,
+		"spec.source.repoURL and either spec.source.path or spec.source.chart are required":                                                 "",
+	} {
+		got := errorConditions([]map[string]any{{"type": "InvalidSpecError", "message": message}})
+		if len(got) != 1 || got[0].Kind != want {
+			t.Errorf("%q is %v, want kind %q", message, got, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,6 +27,9 @@ type SessionOptions struct {
 	// Prune lets syncs delete resources that are no longer in the source. Nil means what each
 	// Application's automated.prune says, whether automated sync is on or not.
 	Prune *bool
+	// ManualSyncs marks operations as started by a person: sync windows with manualSync let them
+	// pass. Without it they count as automated, as in Argo CD's own rollouts.
+	ManualSyncs bool
 	// Cascade of deletions; empty means CascadeDelete.
 	Cascade Cascade
 	// Adopt are Applications that exist without our marks, or with those of another set, and that
@@ -125,6 +129,7 @@ func (s *Session) Do(ctx context.Context, action rollout.Action) rollout.Result 
 		result.NotFound = true
 	default:
 		result.Err = err
+		result.Hopeless = errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForbidden)
 	}
 	return result
 }

@@ -67,7 +67,7 @@ func (s *Session) put(ctx context.Context, obj *unstructured.Unstructured) (*rol
 func (s *Session) build(action rollout.Action, old *unstructured.Unstructured) *unstructured.Unstructured {
 	obj := buildApplication(s.owner, action.App, s.desired[action.App], old, action.StepLabel, action.ManualAfter)
 	if action.Sync != nil {
-		obj.Object["operation"] = buildOperation(dict(obj.Object, "spec"), *action.Sync, s.options.Prune)
+		obj.Object["operation"] = buildOperation(dict(obj.Object, "spec"), *action.Sync, s.options.Prune, s.options.ManualSyncs)
 		unstructured.RemoveNestedField(obj.Object, "status", "operationState")
 	}
 	return obj
@@ -154,8 +154,9 @@ func isResourcesFinalizer(f string) bool {
 // The application controller reads sync options and retry from the operation alone, never from
 // the spec (controller/sync.go, Argo CD 3.6.1), so they are copied. Without a retry in the spec
 // the limit is 5, as in Argo CD's own rollouts (applicationset/progressivesync). retry.refresh
-// is left out: it would give up the pinned revision at the first retry.
-func buildOperation(spec map[string]any, request rollout.SyncRequest, prune *bool) map[string]any {
+// is left out: it would give up the pinned revision at the first retry. manual marks it as started
+// by a person.
+func buildOperation(spec map[string]any, request rollout.SyncRequest, prune *bool, manual bool) map[string]any {
 	sync := map[string]any{}
 	if hasSeveralSources(spec) {
 		several := list(spec, "sources")
@@ -192,7 +193,7 @@ func buildOperation(spec map[string]any, request rollout.SyncRequest, prune *boo
 	return map[string]any{
 		"sync":        sync,
 		"retry":       retry,
-		"initiatedBy": map[string]any{"username": initiatorPrefix + request.Target, "automated": true},
+		"initiatedBy": map[string]any{"username": initiatorPrefix + request.Target, "automated": !manual},
 		"info": []any{
 			map[string]any{"name": "Reason", "value": "Terraform rolls this Application out in steps"},
 			map[string]any{"name": tokenInfo, "value": request.Token},

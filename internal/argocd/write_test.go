@@ -19,6 +19,7 @@ func TestBuildOperation(t *testing.T) {
 		spec    map[string]any
 		request rollout.SyncRequest
 		prune   *bool
+		manual  bool
 		sync    map[string]any
 		retry   map[string]any
 	}{
@@ -56,6 +57,10 @@ func TestBuildOperation(t *testing.T) {
 			spec: map[string]any{"sources": []any{source}, "source": map[string]any{"repoURL": "ignored"}}, request: request,
 			sync: map[string]any{"sources": []any{source}, "revisions": []any{"sha"}}, retry: limit5,
 		},
+		"a sync that counts as manual is not marked as automated": {
+			spec: map[string]any{"source": source}, request: request, manual: true,
+			sync: map[string]any{"source": source, "revision": "sha"}, retry: limit5,
+		},
 		"without a revision the spec's own is synced": {
 			spec: map[string]any{"source": source}, request: rollout.SyncRequest{Token: "t-1", Target: "5be0aa01"},
 			sync: map[string]any{"source": source}, retry: limit5,
@@ -64,13 +69,13 @@ func TestBuildOperation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]any{
 				"sync": test.sync, "retry": test.retry,
-				"initiatedBy": map[string]any{"username": "argocdprogressive/5be0aa01", "automated": true},
+				"initiatedBy": map[string]any{"username": "argocdprogressive/5be0aa01", "automated": !test.manual},
 				"info": []any{
 					map[string]any{"name": "Reason", "value": "Terraform rolls this Application out in steps"},
 					map[string]any{"name": "argocdprogressive.io/operation", "value": "t-1"},
 				},
 			}
-			if got := buildOperation(test.spec, test.request, test.prune); !reflect.DeepEqual(got, want) {
+			if got := buildOperation(test.spec, test.request, test.prune, test.manual); !reflect.DeepEqual(got, want) {
 				t.Errorf("\n got %v\nwant %v", got, want)
 			}
 		})

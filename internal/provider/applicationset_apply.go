@@ -22,6 +22,11 @@ type connected struct {
 	argoNamespace string
 	// uid is that of the namespace; empty where the credentials may not read it.
 	uid string
+	// lease is ours while the set is written; nil where it is only read. runID names the holder.
+	lease *argocd.Lease
+	runID string
+	// recorded tells that a record is stored.
+	recorded bool
 	// record is nil where there is none.
 	record  *argocd.Record
 	live    []rollout.Live
@@ -96,6 +101,7 @@ func (c *connected) load(ctx context.Context) diag.Diagnostics {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Reading the record of %s", c.owner), err))
 		return diags
 	}
+	c.recorded = c.record != nil
 	if c.listing, err = c.client.Listing(ctx, c.owner); err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Listing the Applications of %s", c.owner), err))
 		return diags

@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"context"
 	"fmt"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -19,16 +21,25 @@ type content struct {
 	document map[string]any
 	// unknown tells that spec or manifest as a whole is not known yet.
 	unknown bool
+	// selection is which of the Applications take part, and acceptOutOfSync what counts as drift.
+	selection       selection
+	acceptOutOfSync bool
+	// placed are the Applications with their steps; there are some only while complete.
+	placed func() []placed
 }
 
 // read decodes and renders what the model says. Whatever is wrong with it is an error at its
 // attribute; what is not known yet is not checked. The content is usable without errors only.
 func (m *applicationSetModel) read() (content, diag.Diagnostics) {
 	if m.Spec.IsUnknown() || m.Manifest.IsUnknown() {
-		return content{set: &appset.Set{Strategy: appset.Strategy{Unknown: true}}, unknown: true}, nil
+		return content{set: &appset.Set{Strategy: appset.Strategy{Unknown: true}}, unknown: true, placed: nothingPlaced}, nil
 	}
 	document, diags := m.document()
 	if diags.HasError() {
+		return content{}, diags
+	}
+	s, problems := readSettings(context.Background(), m.Rollout)
+	if diags.Append(problems...); diags.HasError() {
 		return content{}, diags
 	}
 	spec, _ := document["spec"].(map[string]any)
@@ -38,8 +49,17 @@ func (m *applicationSetModel) read() (content, diag.Diagnostics) {
 	}
 	apps, issues, complete := set.Render()
 	m.addIssues(&diags, issues)
-	return content{set: set, apps: apps, complete: complete, document: document}, diags
+	c := content{
+		set: set, apps: apps, complete: complete, document: document, placed: nothingPlaced,
+		selection: s.selection, acceptOutOfSync: s.acceptOutOfSync,
+	}
+	if complete {
+		c.placed = sync.OnceValue(func() []placed { return place(set, apps, s.selection) })
+	}
+	return c, diags
 }
+
+func nothingPlaced() []placed { return nil }
 
 // document is the ApplicationSet as one tree, whichever way it was given.
 func (m *applicationSetModel) document() (map[string]any, diag.Diagnostics) {

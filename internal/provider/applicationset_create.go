@@ -29,6 +29,7 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	defer c.leave(ctx)
 	a, diags := c.prepare(ctx, &plan, nil)
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
@@ -81,8 +82,8 @@ func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *reso
 	return diags
 }
 
-// prepare does everything that can be done before the first write: it reads the cluster, renders,
-// validates and checks again, now that nothing is unknown.
+// prepare does everything that can be done before the first write: it takes the lease, reads the
+// cluster, renders, validates and checks again, now that nothing is unknown.
 //
 // known is what the plan was made from; nil for a create, which goes by what is live: what an
 // earlier one has rolled out keeps its revision, as in an update.
@@ -101,10 +102,14 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *
 	if diags.HasError() {
 		return nil, diags
 	}
-	if diags.Append(c.permitted(ctx, argocd.Apply, c.load(ctx))...); diags.HasError() {
+	if diags.Append(c.permitted(ctx, argocd.Apply, c.enter(ctx, s))...); diags.HasError() {
 		return nil, diags
 	}
-	objects := objectsOf(desired.apps)
+	m.addIssues(&diags, desired.checkSteps().Errors())
+	if diags.HasError() {
+		return nil, diags
+	}
+	objects := objectsOf(desired.takingPart())
 	adopt, problems := c.preflight(ctx, objects, s)
 	if diags.Append(problems...); diags.HasError() {
 		return nil, diags
@@ -118,8 +123,8 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *
 		found := targetsOf(c.live)
 		known = &found
 	}
-	a := &apply{connected: c, settings: s, content: desired, adopt: adopt}
-	a.plan = rolloutPlan(desired, *known, c.proven())
+	a := &apply{connected: c, settings: s, content: desired, adopt: adopt, known: *known}
+	a.plan = rolloutPlan(desired, *known, c.proven(), c.liveNames())
 	return a, diags
 }
 
@@ -194,8 +199,14 @@ func (a *apply) remove(names []string) {
 // Where that cannot be told it is before, and no new facts to plan from.
 func (a *apply) result(ctx context.Context, before waves, saved bool) (waves, *targets) {
 	if a.outcome.OK() && saved {
-		known := newTargets(a.outcome.Pins, knownOf(a.plan, a.outcome))
-		return reached(a.plan, a.outcome), &known
+		apps := knownOf(a.plan, a.outcome)
+		for _, name := range a.content.heldNames(before) {
+			if k := a.known.known(name); k != nil {
+				apps[name] = *k
+			}
+		}
+		known := newTargets(a.outcome.Pins, apps)
+		return reached(a.content, a.plan, a.outcome, before), &known
 	}
 	live, ok := a.snapshot(ctx)
 	if !ok {
@@ -207,7 +218,7 @@ func (a *apply) result(ctx context.Context, before waves, saved bool) (waves, *t
 
 // report is what the outcome is told with.
 func (a *apply) report(doing, timeoutName, next string) report {
-	return report{namespace: a.owner.Namespace, doing: doing, timeout: a.timeout, timeoutName: timeoutName, next: next, refusal: a.resource.refusal}
+	return report{namespace: a.owner.Namespace, argoNamespace: a.argoNamespace, doing: doing, timeout: a.timeout, timeoutName: timeoutName, next: next, refusal: a.resource.refusal}
 }
 
 func (c *connected) writePrivate(ctx context.Context, to privateWriter, known *targets) diag.Diagnostics {

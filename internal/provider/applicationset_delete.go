@@ -46,7 +46,13 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	loaded := c.load(ctx)
+	s, diags := readSettings(ctx, state.Rollout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	defer c.leave(ctx)
+	loaded := c.enter(ctx, s)
 	if c.loaded && c.record != nil && ours.Token != "" && c.record.Token != ours.Token {
 		// Another create has taken the Applications over: with create_before_destroy, the one
 		// that replaces this very resource.
@@ -64,8 +70,6 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 		return
 	}
 	timeout, diags := state.Timeouts.Delete(ctx, defaultTimeout)
-	resp.Diagnostics.Append(diags...)
-	s, diags := readSettings(ctx, state.Rollout)
 	resp.Diagnostics.Append(diags...)
 	content, _ := state.read()
 	a := &apply{connected: c, settings: s, content: content, timeout: timeout}
@@ -115,12 +119,14 @@ func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
 	a.plan = rollout.Plan{NoStepLabel: rollout.NoStepLabel, Removals: rollout.RemovalGroups(a.stepLabels(), reverse)}
 	if len(a.plan.Removals) > 0 {
 		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade(), From: a.listing})
-		a.outcome = rollout.Run(ctx, session, rollout.RealClock{}, a.plan, a.settings.options(ctx, a.timeout))
+		a.outcome = rollout.Run(ctx, a.lease.Guard(session), rollout.RealClock{}, a.plan, a.settings.options(ctx, a.plan, a.timeout))
 	}
 	if diags.Append(a.report("deletion", "delete", afterFailedDelete).diagnostics(a.outcome)...); diags.HasError() {
 		return diags
 	}
+	a.recorded = false
 	if err := a.client.DeleteRecord(ctx, a.owner); err != nil {
+		a.recorded = true
 		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Deleting the record of %s, after all of its Applications", a.owner), err))
 	}
 	return diags

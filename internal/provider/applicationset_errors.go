@@ -23,6 +23,8 @@ const (
 // report is what an outcome is told with.
 type report struct {
 	namespace string
+	// argoNamespace is where Argo CD and its AppProjects are.
+	argoNamespace string
 	// doing names the whole: "rollout" or "deletion".
 	doing string
 	// timeout is that of the whole, and timeoutName its attribute.
@@ -32,29 +34,6 @@ type report struct {
 	next string
 	// refusal is that of the resource.
 	refusal func(error) string
-}
-
-var failureSummaries = map[rollout.Kind]string{
-	rollout.KindSyncFailed:       "Sync failed",
-	rollout.KindComparison:       "Comparison failed",
-	rollout.KindInvalid:          "Invalid Application",
-	rollout.KindDegraded:         "Application degraded",
-	rollout.KindMissing:          "Resources missing",
-	rollout.KindHealthUnknown:    "Application health unknown",
-	rollout.KindOutOfSync:        "Application out of sync",
-	rollout.KindTimeout:          "Application timed out",
-	rollout.KindVanished:         "Application vanished",
-	rollout.KindRecreated:        "Application recreated by someone else",
-	rollout.KindDeleting:         "Application being deleted",
-	rollout.KindSuperseded:       "Sync superseded",
-	rollout.KindChanged:          "Application changed by someone else",
-	rollout.KindSkipReconcile:    "Reconciliation switched off",
-	rollout.KindSilent:           "No answer from Argo CD",
-	rollout.KindRequest:          "Request refused",
-	rollout.KindUnhealthyEarlier: "Earlier step unhealthy",
-	rollout.KindSyncWindow:       "Sync window closed",
-	rollout.KindLost:             "Operation lost",
-	rollout.KindDeletion:         "Deletion not finished",
 }
 
 // diagnostics tells why a run did not reach its goal, one error for each Application that
@@ -81,7 +60,10 @@ func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
 		}
 		add("More failures", fmt.Sprintf("%s have failed as well: %s.", count(len(more)), shorten(names)))
 	}
+	lockSummary, lockDetail, lockIsLost := lockLost(fmt.Sprintf("The %s%s has", r.doing, inStep(o.Step)), o.Err)
 	switch {
+	case lockIsLost:
+		add(lockSummary, lockDetail)
 	case o.Stop == rollout.StopCancelled:
 		add(capital(r.doing)+" interrupted", fmt.Sprintf("The %s was cancelled%s. Nothing new was started after that.", r.doing, inStep(o.Step)))
 	case o.Stop == rollout.StopDeadline:
@@ -117,28 +99,6 @@ func (r report) credentials(err error) string {
 		return ""
 	}
 	return r.refusal(err)
-}
-
-// advice is the next command for one failure.
-func (r report) advice(f rollout.Failure) string {
-	if how := r.credentials(f.Err); how != "" {
-		return how
-	}
-	get := fmt.Sprintf("kubectl -n %s get applications.argoproj.io %s -o yaml", r.namespace, f.App)
-	switch f.Kind {
-	case rollout.KindSkipReconcile:
-		return fmt.Sprintf("Let Argo CD reconcile it again: kubectl -n %s annotate applications.argoproj.io %s argocd.argoproj.io/skip-reconcile-", r.namespace, f.App)
-	case rollout.KindSilent:
-		return fmt.Sprintf("See whether the application controller runs and watches this namespace: kubectl -n %s get pods, kubectl -n %s logs statefulset/argocd-application-controller",
-			r.namespace, r.namespace)
-	case rollout.KindSyncWindow:
-		return fmt.Sprintf("Look at the windows of its project: kubectl -n %s get appprojects.argoproj.io -o yaml", r.namespace)
-	case rollout.KindDegraded, rollout.KindMissing, rollout.KindHealthUnknown, rollout.KindUnhealthyEarlier:
-		return fmt.Sprintf("See which resource it is: argocd app get %s/%s, or %s", r.namespace, f.App, get)
-	case rollout.KindDeletion:
-		return fmt.Sprintf("See what remains, and its finalizers: %s", get)
-	}
-	return "Look at it: " + get
 }
 
 // open lists what is not done.
@@ -179,6 +139,9 @@ func story(log []rollout.Note) string {
 
 // requestDiagnostic tells what could not be asked or written, and how to go on.
 func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag.Diagnostic {
+	if summary, detail, ok := lockLost(doing+" was", err); ok {
+		return diag.NewErrorDiagnostic(summary, detail)
+	}
 	summary := "Argo CD failed to answer"
 	parts := []string{fmt.Sprintf("%s: %s.", doing, strings.TrimSuffix(errorText(err), ".")), r.refusal(err)}
 	var request *argocd.RequestError
@@ -210,13 +173,6 @@ func errorText(err error) string {
 		return "no reason was given"
 	}
 	return err.Error()
-}
-
-func summaryOf(k rollout.Kind) string {
-	if s, ok := failureSummaries[k]; ok {
-		return s
-	}
-	return capital(string(k))
 }
 
 func capital(s string) string {

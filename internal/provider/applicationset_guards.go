@@ -17,7 +17,6 @@ type change struct {
 	prior   waves
 	planned waves
 	content content
-	placed  []placed
 }
 
 // removed are the live Applications that the content does not have any more, sorted. Where
@@ -35,7 +34,7 @@ func (c change) removed() []string {
 			wanted[app.Name] = true
 		}
 	}
-	gone := slices.DeleteFunc(c.prior.names(), func(name string) bool { return wanted[name] })
+	gone := slices.DeleteFunc(c.prior.names(), func(name string) bool { return wanted[name] || c.content.selection.keeps(name) })
 	if len(gone) <= open {
 		return nil
 	}
@@ -109,7 +108,7 @@ func (c change) warnings(m *applicationSetModel) diag.Diagnostics {
 		diags.AddWarning("No steps any more", "The strategy was RollingSync and is AllAtOnce now: all Applications change at the same time, "+
 			"and automated sync is as the template has it.")
 	}
-	m.addIssues(&diags, c.content.set.CheckSteps(c.content.apps))
+	m.addIssues(&diags, c.content.checkSteps().Warnings())
 	return diags
 }
 
@@ -117,8 +116,8 @@ func (c change) warnings(m *applicationSetModel) diag.Diagnostics {
 // sync switched off.
 func (c change) hazards() (manual, switchedOff []string) {
 	labels := c.content.set.Strategy.Labels()
-	for _, p := range c.placed {
-		if !p.certain || p.app.NameUnknown {
+	for _, p := range c.content.placed() {
+		if !p.certain || p.app.NameUnknown || c.content.selection.holds(p.app.Name, p.step) {
 			continue
 		}
 		label := labelOf(labels, p.step)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -62,7 +63,7 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 			"%s/%s is to be replaced: all of its Applications are deleted and created anew", before.Namespace, before.Name))...)
 	}
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
-	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s)...)
+	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s, plan.timeout("create"))...)
 }
 
 // planUpdate plans a change of a set that exists, or none.
@@ -81,27 +82,29 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 	}
 	plan.ID = idOf(plan)
 	if plan.ID.Equal(state.ID) {
-		resp.Diagnostics.Append(plan.plan(prior, known, s)...)
+		resp.Diagnostics.Append(plan.plan(prior, known, s, plan.timeout("update"))...)
 		return
 	}
 	// Terraform will plan again, as a create; that call does not see the state.
 	resp.Diagnostics.Append(guardReplacement(len(prior.names()), s, fmt.Sprintf(
 		"The set %s becomes %s: all of its Applications are deleted and created anew", state.ID.ValueString(), plan.ID.ValueString()))...)
-	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s)...)
+	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s, plan.timeout("create"))...)
 }
 
 // plan sets the waves and tells what is wrong or hazardous.
-func (m *applicationSetModel) plan(prior waves, known targets, s settings) diag.Diagnostics {
+//
+// timeout is how long the rollout may take; zero while that is not known.
+func (m *applicationSetModel) plan(prior waves, known targets, s settings, timeout time.Duration) diag.Diagnostics {
 	c, diags := m.read()
 	if diags.HasError() {
 		return diags
 	}
-	ch := change{prior: prior, planned: planWaves(c, known), content: c}
-	if c.complete {
-		ch.placed = place(c.set, c.apps)
-	}
+	ch := change{prior: prior, planned: planWaves(c, known, prior), content: c}
 	diags.Append(ch.guardEmpty(s)...)
 	diags.Append(ch.guardDeletions(s)...)
+	diags.Append(ch.guardDuration(s, timeout)...)
+	m.addIssues(&diags, c.checkSteps().Errors())
+	diags.Append(c.checkSelection(prior)...)
 	diags.Append(ch.warnings(m)...)
 	m.Waves = ch.planned.value()
 	return diags

@@ -23,13 +23,13 @@ type placed struct {
 }
 
 // place gives every Application its step and mode.
-func place(set *appset.Set, apps []appset.Application) []placed {
+func place(set *appset.Set, apps []appset.Application, s selection) []placed {
 	out := make([]placed, len(apps))
 	for i, app := range apps {
 		p := placed{app: app, sources: sourcesOf(app.Sources)}
 		p.step, p.candidates = stepOf(set.Strategy, app)
 		p.certain = len(p.candidates) == 0
-		p.mode, p.modeKnown = modeOf(set.Strategy, p.step, app)
+		p.mode, p.modeKnown = modeOf(set.Strategy, p.step, app, s)
 		if !app.HasUnknown {
 			p.hash = appset.HashRendered(app.Object)
 		}
@@ -57,7 +57,7 @@ func stepOf(s appset.Strategy, app appset.Application) (step int, candidates []i
 	return step, candidates
 }
 
-func modeOf(s appset.Strategy, step int, app appset.Application) (mode rollout.Mode, known bool) {
+func modeOf(s appset.Strategy, step int, app appset.Application, chosen selection) (mode rollout.Mode, known bool) {
 	switch {
 	case s.Unknown:
 		return "", false
@@ -66,6 +66,8 @@ func modeOf(s appset.Strategy, step int, app appset.Application) (mode rollout.M
 			return rollout.ModeAutomated, true
 		}
 		return rollout.ModeSync, !app.HasUnknown
+	case step == rollout.NoStep && chosen.last:
+		return rollout.ModeSync, true
 	case step == rollout.NoStep:
 		return rollout.ModeWrite, true
 	case s.Steps[step].MaxUpdate.Manual():
@@ -100,14 +102,21 @@ func labelOf(labels []string, step int) string {
 // A leaf that is known here must be what the apply stores. So a leaf stays open while its
 // revision is not certain, a step while it is not certain what is in it, and all of them while
 // the number of Applications or the steps themselves are not known, or whether a step has any
-// Application: one without is left out.
-func planWaves(c content, known targets) waves {
-	if c.unknown || !c.complete || c.set.Strategy.Unknown {
+// Application: one without is left out. Applications that are held back stand where they are in
+// prior, what is live; those that do not exist are left out.
+func planWaves(c content, known targets, prior waves) waves {
+	if c.unknown || !c.complete || c.set.Strategy.Unknown || c.selection.unknown {
 		return waves{unknown: true}
 	}
 	labels, pins := c.set.Strategy.Labels(), known.pins()
 	w, exists := newWaves(), map[*wave]bool{}
-	for _, p := range place(c.set, c.apps) {
+	for _, p := range c.placed() {
+		if (!p.certain || p.app.NameUnknown) && c.selection.holdsAny(p) {
+			return waves{unknown: true}
+		}
+		if p.certain && c.selection.holds(p.app.Name, p.step) {
+			continue
+		}
 		if !p.certain {
 			for _, step := range p.candidates {
 				w.step(labelOf(labels, step)).unknown = true
@@ -125,6 +134,7 @@ func planWaves(c content, known targets) waves {
 	if len(exists) < len(w.steps) {
 		return waves{unknown: true}
 	}
+	c.heldWaves(prior, w)
 	return w
 }
 

@@ -10,7 +10,9 @@ import (
 
 // rolloutPlan is what the engine is to reach. The content must be complete and fully known.
 // Revisions are those that planWaves promised: both ask the same function the same question.
-func rolloutPlan(c content, known targets, proven map[string]string) rollout.Plan {
+//
+// live are the names of what exists: what is held back of it keeps its automated sync no longer.
+func rolloutPlan(c content, known targets, proven map[string]string, live []string) rollout.Plan {
 	labels, pins := c.set.Strategy.Labels(), known.pins()
 	p := rollout.Plan{
 		NoStepLabel:      rollout.NoStepLabel,
@@ -18,9 +20,19 @@ func rolloutPlan(c content, known targets, proven map[string]string) rollout.Pla
 		DisableAutomated: c.set.Strategy.Type == appset.RollingSync,
 	}
 	count := map[int]int{}
-	for _, a := range place(c.set, c.apps) {
-		count[a.step]++
-		d := rollout.Desired{Name: a.app.Name, Step: a.step, Mode: a.mode, Hash: a.hash, Sources: a.sources}
+	for _, a := range c.placed() {
+		if c.selection.holds(a.app.Name, a.step) {
+			if !c.selection.hold[a.app.Name] && slices.Contains(live, a.app.Name) {
+				p.Held = append(p.Held, a.app.Name)
+			}
+			continue
+		}
+		step := a.step
+		if step == rollout.NoStep && c.selection.last {
+			step = len(labels)
+		}
+		count[step]++
+		d := rollout.Desired{Name: a.app.Name, Step: step, Mode: a.mode, Hash: a.hash, Sources: a.sources}
 		if a.mode == rollout.ModeSync {
 			d.Revisions = rollout.DesiredRevisions(a.sources, a.hash, known.known(a.app.Name), pins)
 		}
@@ -30,6 +42,9 @@ func rolloutPlan(c content, known targets, proven map[string]string) rollout.Pla
 	}
 	for i, label := range labels {
 		p.Steps = append(p.Steps, rollout.Step{Label: label, Limit: limitOf(c.set.Strategy, i, count[i])})
+	}
+	if c.selection.last && p.DisableAutomated {
+		p.Steps = append(p.Steps, rollout.Step{Label: rollout.NoStepLabel, Limit: -1})
 	}
 	return p
 }
@@ -43,13 +58,15 @@ func limitOf(s appset.Strategy, step, total int) int {
 	return s.Steps[step].MaxUpdate.Limit(total)
 }
 
-// reached are the waves after a run: what each Application was brought to.
-func reached(p rollout.Plan, o rollout.Outcome) waves {
+// reached are the waves after a run: what each Application was brought to, and where the others
+// are held back.
+func reached(c content, p rollout.Plan, o rollout.Outcome, prior waves) waves {
 	w := newWaves()
 	for i := range p.Apps {
 		d := &p.Apps[i]
 		w.step(stepName(p, d.Step)).leaves[d.Name] = leafOf(d, o)
 	}
+	c.heldWaves(prior, w)
 	return w
 }
 
@@ -103,14 +120,14 @@ func liveWaves(c content, live []rollout.Live, proven map[string]string) waves {
 	w := newWaves()
 	at := map[string]placed{}
 	if c.complete {
-		for _, p := range place(c.set, c.apps) {
+		for _, p := range c.placed() {
 			at[p.app.Name] = p
 		}
 	}
 	for i := range live {
 		l := &live[i]
 		p, desired := at[l.Name]
-		label, mode := l.StepLabel, liveMode(c.set, l)
+		label, mode := l.StepLabel, c.liveMode(l)
 		if desired && p.certain {
 			mode = p.mode
 			if label == "" {
@@ -120,18 +137,23 @@ func liveWaves(c content, live []rollout.Live, proven map[string]string) waves {
 		if label == "" {
 			label = rollout.NoStepLabel
 		}
-		w.step(label).leaves[l.Name] = rollout.LiveLeaf(l, mode, proven[l.Name], false)
+		leaf := rollout.LiveLeaf(l, mode, proven[l.Name], c.acceptOutOfSync)
+		if desired && c.selection.holds(l.Name, p.step) || !desired && c.complete && c.selection.keeps(l.Name) {
+			leaf = rollout.HeldBack(leaf)
+		}
+		w.step(label).leaves[l.Name] = leaf
 	}
 	return w
 }
 
 // liveMode tells how an Application that is not desired any more got to its target, by the step
 // it was rolled out in.
-func liveMode(set *appset.Set, l *rollout.Live) rollout.Mode {
+func (c content) liveMode(l *rollout.Live) rollout.Mode {
+	set := c.set
 	switch n := rollout.StepNumber(l.StepLabel); {
 	case l.StepLabel == rollout.AllAtOnceLabel && l.AutomatedOn:
 		return rollout.ModeAutomated
-	case l.StepLabel == rollout.NoStepLabel:
+	case l.StepLabel == rollout.NoStepLabel && !c.selection.last:
 		return rollout.ModeWrite
 	case set != nil && l.StepLabel != rollout.AllAtOnceLabel && n > 0 && n <= len(set.Strategy.Steps) && set.Strategy.Steps[n-1].MaxUpdate.Manual():
 		return rollout.ModeManual

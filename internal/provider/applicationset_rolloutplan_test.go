@@ -23,9 +23,9 @@ func TestTheEngineGetsTheRevisionsThatThePlanHasPromised(t *testing.T) {
 	manifest := manifestOf("main", fleet...)
 	known := knownAt(t, manifest, shaA, fleet...)
 	c := contentOf(t, manifest)
-	promised := planWaves(c, known)
-	plan := rolloutPlan(c, known, map[string]string{"dev-1": promised.leaf(stepDev, "dev-1"), "dev-2": "an older leaf"})
-	if got := reached(plan, rollout.Outcome{}).value(); !got.Equal(promised.value()) {
+	promised := planWaves(c, known, newWaves())
+	plan := rolloutPlan(c, known, map[string]string{"dev-1": promised.leaf(stepDev, "dev-1"), "dev-2": "an older leaf"}, nil)
+	if got := reached(c, plan, rollout.Outcome{}, newWaves()).value(); !got.Equal(promised.value()) {
 		t.Errorf("the plan promises %v, the engine reaches %v", promised.value(), got)
 	}
 	proven := map[string]bool{}
@@ -39,11 +39,12 @@ func TestTheEngineGetsTheRevisionsThatThePlanHasPromised(t *testing.T) {
 
 func TestTheEngineResolvesWhatThePlanHasLeftOpen(t *testing.T) {
 	manifest := manifestOf("main", "dev-1")
-	plan := rolloutPlan(contentOf(t, manifest), targets{}, nil)
+	c := contentOf(t, manifest)
+	plan := rolloutPlan(c, targets{}, nil, nil)
 	if plan.Apps[0].Revisions != nil {
 		t.Errorf("the revisions are %v before anybody has resolved them", plan.Apps[0].Revisions)
 	}
-	w := reached(plan, rollout.Outcome{Revisions: map[string][]string{"dev-1": {shaB}}})
+	w := reached(c, plan, rollout.Outcome{Revisions: map[string][]string{"dev-1": {shaB}}}, newWaves())
 	if got, want := w.leaf(stepDev, "dev-1"), "main@bbbbbbb #"+hashOf(t, manifest, "dev-1"); got != want {
 		t.Errorf("the leaf is %q, want %q", got, want)
 	}

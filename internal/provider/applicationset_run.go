@@ -27,7 +27,9 @@ type apply struct {
 	content  content
 	plan     rollout.Plan
 	adopt    map[string]string
-	timeout  time.Duration
+	// known is what the plan was made from.
+	known   targets
+	timeout time.Duration
 	// touched tells that something has been written.
 	touched bool
 	outcome rollout.Outcome
@@ -41,9 +43,9 @@ func (a *apply) run(ctx context.Context) diag.Diagnostics {
 		return diags
 	}
 	session := a.client.Session(a.owner, objectsOf(a.content.apps), argocd.SessionOptions{
-		Prune: a.settings.prune, Cascade: a.cascade(), Adopt: a.adopt, From: a.listing,
+		Prune: a.settings.prune, ManualSyncs: a.settings.windowPolicy == windowManual, Cascade: a.cascade(), Adopt: a.adopt, From: a.listing,
 	})
-	a.outcome = rollout.Run(ctx, session, rollout.RealClock{}, a.plan, a.settings.options(ctx, a.timeout))
+	a.outcome = rollout.Run(ctx, a.lease.Guard(session), rollout.RealClock{}, a.plan, a.settings.options(ctx, a.plan, a.timeout))
 	// The apply may have been cancelled: what was reached is worth storing nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
@@ -63,7 +65,7 @@ func (a *apply) begin(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	a.record.ApplicationSet = a.content.document
 	a.rememberPrevious()
-	a.record.Rollouts = append(a.record.Rollouts, argocd.Rollout{ID: newID(), Started: time.Now().UTC(), Actor: actor()})
+	a.record.Rollouts = append(a.record.Rollouts, argocd.Rollout{ID: a.runID, Started: time.Now().UTC(), Actor: actor()})
 	if extra := len(a.record.Rollouts) - argocd.KeptRollouts; extra > 0 {
 		a.record.Rollouts = a.record.Rollouts[extra:]
 	}
@@ -71,7 +73,7 @@ func (a *apply) begin(ctx context.Context) diag.Diagnostics {
 		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s before the first Application", a.owner), err))
 		return diags
 	}
-	a.touched = true
+	a.touched, a.recorded = true, true
 	return diags
 }
 
@@ -100,6 +102,7 @@ const (
 	stepDone   = "done"
 	stepFailed = "failed"
 	stepOpen   = "open"
+	stepHeld   = "held back"
 )
 
 func finished(r argocd.Rollout) bool {
@@ -114,13 +117,16 @@ func finished(r argocd.Rollout) bool {
 // end stores what the rollout has reached.
 func (a *apply) end(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
+	if !a.outcome.OK() && a.lease.Lost() != nil {
+		return diags // The record belongs to whoever holds the lease now.
+	}
 	if a.outcome.OK() {
 		a.record.State = argocd.StateComplete
 	}
 	a.record.Proven = a.nowProven()
 	last := &a.record.Rollouts[len(a.record.Rollouts)-1]
 	last.Ended = time.Now().UTC()
-	last.Outcomes = stepOutcomes(a.plan, a.outcome)
+	last.Outcomes = stepOutcomes(a.plan, a.settings.selection, a.outcome)
 	for _, p := range newTargets(a.outcome.Pins, nil).Pins {
 		last.Pins = append(last.Pins, argocd.Pin(p))
 	}
@@ -144,15 +150,21 @@ func (a *apply) nowProven() map[string]string {
 		}
 	}
 	for i := range a.plan.Apps {
-		if d := &a.plan.Apps[i]; done[d.Name] {
+		// Until its step has soaked, an Application is done but not proven: the next run soaks again.
+		if d := &a.plan.Apps[i]; done[d.Name] && (a.outcome.Soaking == "" || stepName(a.plan, d.Step) != a.outcome.Soaking) {
 			proven[d.Name] = leafOf(d, a.outcome)
+		}
+	}
+	for _, name := range a.content.heldNames(liveWaves(a.content, a.live, nil)) {
+		if before, ok := a.record.Proven[name]; ok {
+			proven[name] = before
 		}
 	}
 	return proven
 }
 
 // stepOutcomes tells how each step ended.
-func stepOutcomes(p rollout.Plan, o rollout.Outcome) []argocd.Outcome {
+func stepOutcomes(p rollout.Plan, s selection, o rollout.Outcome) []argocd.Outcome {
 	ended := map[string]string{}
 	for _, open := range o.Open {
 		ended[open.Step] = stepOpen
@@ -161,10 +173,15 @@ func stepOutcomes(p rollout.Plan, o rollout.Outcome) []argocd.Outcome {
 		ended[f.Step] = stepFailed
 	}
 	out := make([]argocd.Outcome, len(p.Steps))
-	for i, s := range p.Steps {
-		out[i] = argocd.Outcome{Step: s.Label, Outcome: stepDone}
-		if how, ok := ended[s.Label]; ok {
+	if o.Soaking != "" {
+		ended[o.Soaking] = stepOpen
+	}
+	for i, step := range p.Steps {
+		out[i] = argocd.Outcome{Step: step.Label, Outcome: stepDone}
+		if how, ok := ended[step.Label]; ok {
 			out[i].Outcome = how
+		} else if s.stopAfter > 0 && i >= s.stopAfter {
+			out[i].Outcome = stepHeld
 		}
 	}
 	return out
@@ -182,8 +199,14 @@ func (a *apply) snapshot(ctx context.Context) (live []rollout.Live, ok bool) {
 }
 
 // options are the limits of a run that ends after timeout.
-func (s settings) options(ctx context.Context, timeout time.Duration) rollout.Options {
+func (s settings) options(ctx context.Context, p rollout.Plan, timeout time.Duration) rollout.Options {
 	return rollout.Options{
+		SoakTime:               s.soakTime,
+		MaxFailures:            s.maxFailures.floor(len(p.Apps)),
+		Suspended:              s.suspended,
+		AllRetries:             s.allRetries,
+		WaitForWindow:          s.windowPolicy == windowWait,
+		AcceptOutOfSync:        s.acceptOutOfSync,
 		AppTimeout:             s.appTimeout,
 		MinHealthy:             s.minHealthyTime,
 		DegradedGrace:          s.degradedGrace,

@@ -36,6 +36,7 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	defer c.leave(ctx)
 	a, diags := c.prepare(ctx, &plan, &known)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {

@@ -33,8 +33,11 @@ func (m *applicationSetModel) validate() diag.Diagnostics {
 	if diags.HasError() {
 		return diags
 	}
-	_, problems := m.read()
-	diags.Append(problems...)
+	c, problems := m.read()
+	if diags.Append(problems...); diags.HasError() {
+		return diags
+	}
+	diags.Append(m.validateRollout(c)...)
 	return diags
 }
 

@@ -84,16 +84,20 @@ type amount struct {
 	percent bool
 }
 
-// of is the amount of n Applications: a percentage is rounded down, and is at least 1 above 0%.
-func (a amount) of(n int) int {
+// floor is the amount of n Applications: a percentage is rounded down.
+func (a amount) floor(n int) int {
 	if !a.percent {
 		return a.value
 	}
-	scaled := n * a.value / 100
-	if scaled == 0 && a.value > 0 {
-		return 1
+	return n * a.value / 100
+}
+
+// of is the same, but at least 1 for a percentage above 0%.
+func (a amount) of(n int) int {
+	if a.percent && a.value > 0 {
+		return max(a.floor(n), 1)
 	}
-	return scaled
+	return a.floor(n)
 }
 
 func (a amount) String() string {

@@ -1,0 +1,146 @@
+package provider
+
+import (
+	"slices"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// selection is which Applications of a set take part in its rollouts.
+type selection struct {
+	// unknown: not everything of it is known yet.
+	unknown bool
+	// stopAfter is the number of the last step that rolls out; zero means all do.
+	stopAfter int
+	hold      map[string]bool
+	// last rolls Applications of no step out as a last step.
+	last bool
+	// Whether Applications of no step, and of several steps, are an error.
+	refuseUnselected bool
+	refuseOverlap    bool
+}
+
+func (m *rolloutModel) selection() selection {
+	s := selection{
+		unknown:          m.StopAfterStep.IsUnknown() || m.Hold.IsUnknown() || m.Unselected.IsUnknown() || m.Overlap.IsUnknown(),
+		last:             m.Unselected.ValueString() == unselectedLast,
+		refuseUnselected: m.Unselected.ValueString() == unselectedError,
+		refuseOverlap:    m.Overlap.ValueString() == overlapError,
+	}
+	if !m.StopAfterStep.IsNull() && !m.StopAfterStep.IsUnknown() {
+		n, _ := m.StopAfterStep.ValueBigFloat().Int64()
+		s.stopAfter = int(n)
+	}
+	for _, name := range m.Hold.Elements() {
+		if name.IsUnknown() {
+			s.unknown = true
+			continue
+		}
+		if s.hold == nil {
+			s.hold = map[string]bool{}
+		}
+		s.hold[stringOf(name)] = true
+	}
+	return s
+}
+
+// holds tells whether an Application of this step (rollout.NoStep for none) is left as it is.
+func (s selection) holds(name string, step int) bool {
+	return s.hold[name] || s.stopAfter > 0 && (step == rollout.NoStep || step >= s.stopAfter)
+}
+
+// keeps tells whether an Application that the set does not generate any more is left as it is:
+// deletions come after the last step.
+func (s selection) keeps(name string) bool { return s.hold[name] || s.stopAfter > 0 }
+
+// holdsAny tells whether a certain Application, or one whose name or step is not known yet, may
+// be held.
+func (s selection) holdsAny(p placed) bool {
+	if !p.app.NameUnknown && s.hold[p.app.Name] || p.app.NameUnknown && len(s.hold) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(p.candidates, func(step int) bool { return s.holds("", step) })
+}
+
+// heldWaves adds what is held back to the waves that are planned: each where it is live, and as
+// it is live.
+func (c content) heldWaves(prior, into waves) {
+	held := map[string]bool{}
+	for _, name := range c.heldNames(prior) {
+		held[name] = true
+	}
+	for label, s := range prior.steps {
+		for name, leaf := range s.leaves {
+			if held[name] {
+				into.step(label).leaves[name] = rollout.HeldBack(leaf)
+			}
+		}
+	}
+}
+
+// heldNames are the live Applications that are held back, sorted.
+func (c content) heldNames(prior waves) []string {
+	if !c.complete {
+		return nil
+	}
+	steps := map[string]int{}
+	for _, p := range c.placed() {
+		if !p.app.NameUnknown {
+			steps[p.app.Name] = p.step
+		}
+	}
+	return slices.DeleteFunc(prior.names(), func(name string) bool {
+		step, wanted := steps[name]
+		return !(wanted && c.selection.holds(name, step)) && !(!wanted && c.selection.keeps(name))
+	})
+}
+
+// notCreated are the Applications that do not exist and are held back, sorted by name.
+func (c content) notCreated(prior waves) []string {
+	live := prior.labels()
+	var names []string
+	for _, p := range c.placed() {
+		if _, exists := live[p.app.Name]; !exists && p.certain && !p.app.NameUnknown && c.selection.holds(p.app.Name, p.step) {
+			names = append(names, p.app.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// takingPart are the Applications that a rollout may write.
+func (c content) takingPart() []appset.Application {
+	var apps []appset.Application
+	for _, p := range c.placed() {
+		if !c.selection.holds(p.app.Name, p.step) {
+			apps = append(apps, p.app)
+		}
+	}
+	return apps
+}
+
+// checkSteps is what the steps select, with what the selection refuses as errors.
+func (c content) checkSteps() appset.Issues {
+	issues := c.set.CheckSteps(c.apps)
+	out := issues[:0]
+	for _, issue := range issues {
+		switch issue.Summary {
+		case appset.SummaryUnselected:
+			if c.selection.last {
+				continue
+			}
+			if c.selection.refuseUnselected {
+				issue.Warning = false
+				issue.Detail += "\nSelect them, or set rollout.unselected to \"ignore\" or \"last\"."
+			}
+		case appset.SummaryOverlap:
+			if c.selection.refuseOverlap {
+				issue.Warning = false
+				issue.Detail += "\nLet one step select each, or set rollout.overlap to \"first\"."
+			}
+		}
+		out = append(out, issue)
+	}
+	return out
+}
