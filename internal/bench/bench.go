@@ -20,30 +20,49 @@ import (
 const (
 	buildTimeout = time.Hour
 	startTimeout = 4 * time.Minute
-	// rowTimeout is how long one rollout or deletion may take, by either side.
-	rowTimeout = 10 * time.Minute
 )
+
+// scale is how many Applications a row works on.
+type scale struct{ apps, steps int }
+
+func (s scale) String() string { return fmt.Sprintf("%d in %d", s.apps, s.steps) }
+
+// rowTimeout is how long one rollout or deletion may take, by either side.
+func (s scale) rowTimeout() time.Duration {
+	return 10*time.Minute + time.Duration(s.apps)*3*time.Second
+}
+
+// restTimeout is how long what follows a measured row may take.
+func (s scale) restTimeout() time.Duration {
+	return 3*time.Minute + time.Duration(s.apps)*time.Second
+}
 
 // bench is what all rows share.
 type bench struct {
-	options  options
+	options options
+	// scale is that of the rows that are being measured.
+	scale    scale
 	progress io.Writer
 	dir      string
 	cluster  *controlplane.Cluster
 	client   dynamic.Interface
 	repo     *gitrepo.Repo
 	commits  int
+	// slow gives what Applications deploy a finalizer that is taken off late.
+	slow     bool
 	proxy    *proxy
 	recorder *recorder
 	scraper  *scraper
 	stop     context.CancelFunc
 
 	results []result
+	// failures are the rows that could not be measured.
+	failures []error
 }
 
 // newBench starts the cluster and builds the provider.
 func newBench(ctx context.Context, o options) (_ *bench, err error) {
-	b := &bench{options: o, progress: os.Stderr}
+	b := &bench{options: o, scale: o.scale, progress: os.Stderr}
 	if b.dir, err = os.MkdirTemp("", "argocdprogressive-bench-"); err != nil {
 		return nil, err
 	}
@@ -127,7 +146,7 @@ func (b *bench) commit(apps ...int) commit {
 		b.commits++
 		version := fmt.Sprintf("v%d", b.commits)
 		for _, i := range apps {
-			if err := b.repo.Write("apps/"+appName(i)+"/configmap.yaml", configMap(appName(i), version)); err != nil {
+			if err := b.repo.Write("apps/"+appName(i)+"/configmap.yaml", configMap(appName(i), version, b.slow)); err != nil {
 				return "", err
 			}
 		}
@@ -137,7 +156,7 @@ func (b *bench) commit(apps ...int) commit {
 
 // commitAll is a commit that changes all Applications.
 func (b *bench) commitAll() commit {
-	apps := make([]int, b.options.apps)
+	apps := make([]int, b.scale.apps)
 	for i := range apps {
 		apps[i] = i
 	}
@@ -149,7 +168,7 @@ func (b *bench) noCommit() (string, error) { return b.repo.Head() }
 
 // set is the ApplicationSet with the options of the command line.
 func (b *bench) set(adjust func(*setOptions)) map[string]any {
-	o := setOptions{apps: b.options.apps, steps: b.options.steps}
+	o := setOptions{apps: b.scale.apps, steps: b.scale.steps}
 	adjust(&o)
 	return applicationSet(b.namespace(), b.repo.URL(), o)
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -33,9 +36,9 @@ func ratio(a, b time.Duration) float64 {
 }
 
 // find is the result of a row, nil if it was not measured.
-func find(results []result, what, side string) *result {
+func find(results []result, of scale, what, side string) *result {
 	for i := range results {
-		if results[i].what == what && results[i].side == side {
+		if results[i].scale == of && results[i].what == what && results[i].side == side {
 			return &results[i]
 		}
 	}
@@ -46,8 +49,27 @@ func find(results []result, what, side string) *result {
 // provider are those of the whole terraform command, plan included.
 func budgets(results []result) []budget {
 	var all []budget
+	var scales []scale
+	for _, r := range onCluster(results) {
+		if !slices.Contains(scales, r.scale) {
+			scales = append(scales, r.scale)
+		}
+	}
+	for _, s := range scales {
+		for _, b := range scaleBudgets(results, s) {
+			b.what = fmt.Sprintf("%s: %s", s, b.what)
+			all = append(all, b)
+		}
+	}
+	return append(all, costBudgets(results)...)
+}
+
+// scaleBudgets are those of the rows with so many Applications.
+func scaleBudgets(results []result, s scale) []budget {
+	var all []budget
+	at := func(what, side string) *result { return find(results, s, what, side) }
 	compare := func(what, side, otherWhat string, limit float64) {
-		ours, theirs := find(results, what, side), find(results, otherWhat, controller)
+		ours, theirs := at(what, side), at(otherWhat, controller)
 		if ours == nil || theirs == nil {
 			return
 		}
@@ -62,24 +84,50 @@ func budgets(results []result) []budget {
 	compare(change, providerDefault, change, 0.8)
 	compare(remove, providerZero, remove, 1.0)
 	compare(remove, providerDefault, remove, 1.0)
+	compare(removeSlow, providerZero, removeSlow, 0.2)
+	all = append(all, completeness(results, s)...)
 	lsRemotes := 0.0 // a new Application costs one, whoever creates it
-	if theirs := find(results, create, controller); theirs != nil && theirs.counted.lsRemotes > 0 {
+	if theirs := at(create, controller); theirs != nil && theirs.counted.lsRemotes > 0 {
 		lsRemotes = theirs.counted.lsRemotes / float64(theirs.course.Changed)
 	}
-	all = append(all, requestBudgets(find(results, create, providerDefault), lsRemotes)...)
-	for _, what := range []string{change, changeOne, changeLimit} {
-		all = append(all, requestBudgets(find(results, what, providerDefault), 0)...)
+	side := providerDefault
+	if at(create, side) == nil {
+		side = providerZero
 	}
+	all = append(all, requestBudgets(at(create, side), lsRemotes)...)
+	for _, what := range []string{change, changeOne, changeLimit} {
+		all = append(all, requestBudgets(at(what, side), 0)...)
+	}
+	all = append(all, requestBudgets(at(remove, side), -1)...)
 	// With the defaults the wait for min_healthy_time comes between the two.
 	for _, what := range []string{create, change} {
-		if r := find(results, what, providerZero); r != nil {
+		if r := at(what, providerZero); r != nil {
 			all = append(all, budget{what + ": longest time from the last event of a step to the first write of the next", 50, milliseconds(r.course.Gap), "ms"})
 		}
 	}
-	return append(all, costBudgets(results)...)
+	return all
 }
 
-// requestBudgets are those of one apply.
+// completeness is what the provider has missed: Applications that a rollout of all has not
+// reached, and what a destroy has left behind.
+func completeness(results []result, s scale) []budget {
+	var all []budget
+	for _, r := range onCluster(results) {
+		if r.scale != s || r.side == controller {
+			continue
+		}
+		switch {
+		case r.what == create || r.what == change:
+			all = append(all, budget{fmt.Sprintf("%s, %s: Applications not rolled out", r.what, r.side), 0, float64(s.apps - r.course.Changed), ""})
+		case r.left >= 0:
+			all = append(all, budget{fmt.Sprintf("%s, %s: Applications and ConfigMaps left", r.what, r.side), 0, float64(r.left), ""})
+		}
+	}
+	return all
+}
+
+// requestBudgets are those of one apply. lsRemotes is the limit for each changed Application,
+// negative where there is none: a deletion must look at git, or it leaves resources behind.
 func requestBudgets(r *result, lsRemotes float64) []budget {
 	if r == nil {
 		return nil
@@ -100,7 +148,7 @@ func requestBudgets(r *result, lsRemotes float64) []budget {
 		budget{name("writes per changed Application"), 3, float64(r.apply.total()) / float64(changed), ""},
 		budget{name("dry runs per changed Application"), 1, float64(dry) / float64(changed), ""},
 	)
-	if r.countedApply.lsRemotes >= 0 {
+	if r.countedApply.lsRemotes >= 0 && lsRemotes >= 0 {
 		all = append(all, budget{name("git ls-remotes of the apply per changed Application"), lsRemotes, r.countedApply.lsRemotes / float64(changed), ""})
 	}
 	return all
@@ -110,7 +158,7 @@ func requestBudgets(r *result, lsRemotes float64) []budget {
 func costBudgets(results []result) []budget {
 	var all []budget
 	for _, what := range []string{planOfManifest, planOfSpec} {
-		if r := find(results, what, providerDefault); r != nil {
+		if r := find(results, scale{}, what, providerDefault); r != nil {
 			name := fmt.Sprintf("%s, %d Applications: ", what, r.cost.apps)
 			all = append(all,
 				budget{name + "CPU of the provider", 2, r.cost.cpu.Seconds(), "s"},
@@ -118,22 +166,24 @@ func costBudgets(results []result) []budget {
 			)
 		}
 	}
-	var engines []*cost
+	engines := map[string][]*cost{}
 	for i := range results {
-		if results[i].what == engineRow {
-			engines = append(engines, results[i].cost)
+		switch r := results[i]; {
+		case strings.HasPrefix(r.what, engineRow):
+			engines[r.what] = append(engines[r.what], r.cost)
+		case r.what == latencyRow:
+			all = append(all, budget{fmt.Sprintf("%s: from the last event of a step to the first write of the next at %d", r.what, r.cost.apps), 50,
+				milliseconds(r.cost.gap), "ms"})
 		}
 	}
-	if len(engines) < 2 {
-		return all
+	for _, what := range slices.Sorted(maps.Keys(engines)) {
+		small, large := engines[what][0], engines[what][len(engines[what])-1]
+		if small != large {
+			all = append(all, budget{fmt.Sprintf("%s: CPU time per Application at %d / at %d", what, large.apps, small.apps), 1.5,
+				ratio(large.cpu/time.Duration(large.apps), small.cpu/time.Duration(small.apps)), "x"})
+		}
 	}
-	small, large := engines[0], engines[len(engines)-1]
-	return append(all,
-		budget{fmt.Sprintf("engine, simulated: time per Application at %d / at %d", large.apps, small.apps), 1.5,
-			ratio(large.cpu/time.Duration(large.apps), small.cpu/time.Duration(small.apps)), "x"},
-		budget{fmt.Sprintf("engine, simulated: from the last event of a step to the first write of the next at %d", small.apps), 50,
-			milliseconds(small.gap), "ms"},
-	)
+	return all
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -18,9 +18,6 @@ import (
 // poll is how often an ApplicationSet is looked at. Nothing that is measured depends on it.
 const poll = 250 * time.Millisecond
 
-// restTimeout is how long what follows a measured row may take.
-const restTimeout = 3 * time.Minute
-
 // controllerCreate measures Argo CD's controller creating the set.
 func (b *bench) controllerCreate(ctx context.Context, what string, commit commit, set map[string]any) error {
 	return b.measure(ctx, what, controller, commit, func(ctx context.Context, _ *result) error {
@@ -28,7 +25,7 @@ func (b *bench) controllerCreate(ctx context.Context, what string, commit commit
 		if _, err := b.client.Resource(applicationSets).Namespace(b.namespace()).Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating the ApplicationSet: %w", err)
 		}
-		return b.recorder.until(ctx, rowTimeout, b.options.apps, "done", isDone)
+		return b.recorder.until(ctx, b.scale.rowTimeout(), b.scale.apps, "done", isDone)
 	})
 }
 
@@ -39,7 +36,7 @@ func (b *bench) controllerChange(ctx context.Context, what string, commit commit
 		if err := b.refreshAll(ctx); err != nil {
 			return err
 		}
-		return b.recorder.until(ctx, rowTimeout, b.options.apps, "done", isDone)
+		return b.recorder.until(ctx, b.scale.rowTimeout(), b.scale.apps, "done", isDone)
 	})
 }
 
@@ -47,7 +44,7 @@ func (b *bench) refreshAll(ctx context.Context) error {
 	patch := []byte(`{"metadata":{"annotations":{"argocd.argoproj.io/refresh":"normal"}}}`)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
-	for i := range b.options.apps {
+	for i := range b.scale.apps {
 		group.Go(func() error {
 			_, err := b.client.Resource(applications).Namespace(b.namespace()).Patch(ctx, appName(i), types.MergePatchType, patch, metav1.PatchOptions{})
 			return err
@@ -66,7 +63,7 @@ func (b *bench) controllerDelete(ctx context.Context, what string) error {
 		if err := sets.Delete(ctx, setName, metav1.DeleteOptions{}); err != nil {
 			return fmt.Errorf("deleting the ApplicationSet: %w", err)
 		}
-		return b.recorder.until(ctx, rowTimeout, 0, "gone", isGone)
+		return b.recorder.until(ctx, b.scale.rowTimeout(), 0, "gone", isGone)
 	})
 	if err != nil {
 		return err
@@ -88,12 +85,12 @@ func (b *bench) controllerAtRest(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		return atRest(set, b.options.apps), nil
+		return atRest(set, b.scale.apps), nil
 	})
 	if err != nil {
 		return err
 	}
-	return b.recorder.until(ctx, restTimeout, b.options.apps, "at rest", isAtRest)
+	return b.recorder.until(ctx, b.scale.restTimeout(), b.scale.apps, "at rest", isAtRest)
 }
 
 // atRest tells that the set's status has n Applications, all Healthy.
@@ -108,7 +105,7 @@ func atRest(set *unstructured.Unstructured, n int) bool {
 }
 
 func (b *bench) await(ctx context.Context, what string, is func(context.Context) (bool, error)) error {
-	if err := wait.PollUntilContextTimeout(ctx, poll, restTimeout, true, is); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, poll, b.scale.restTimeout(), true, is); err != nil {
 		return fmt.Errorf("waiting until the ApplicationSet is %s: %w\n%s", what, err, b.cluster.LogTail(controlplane.ApplicationSetController))
 	}
 	return nil

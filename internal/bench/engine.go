@@ -1,44 +1,136 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
-const engineRow = "engine, simulated"
+const (
+	// engineRow is followed by the name of the benchmark.
+	engineRow  = "engine, simulated: "
+	latencyRow = "engine, simulated cluster"
+	// engineRuns is how often the engine is measured; the median counts.
+	engineRuns    = 5
+	engineTimeout = 15 * time.Minute
+	latencyApps   = 1000
+	engineSteps   = 20
+)
 
-// engineSizes are compared with each other.
-var engineSizes = []int{1000, 10000}
-
-// rowsEngine measures the engine by itself, on a simulated cluster.
+// rowsEngine measures the engine by itself. Time and allocations are those of BenchmarkEngine in
+// package rollout: 20 steps, where everything happens at once. What it takes from the last event
+// of a step to the first write of the next is measured in the real driver, on a simulated cluster.
 func rowsEngine(ctx context.Context, b *bench) error {
-	for _, n := range engineSizes {
-		if err := awaitQuiet(ctx, b.options.wait, b.progress); err != nil {
+	ctx, cancel := within(ctx, engineTimeout, "the engine by itself")
+	defer cancel()
+	if err := awaitQuiet(ctx, b.options.wait, b.progress); err != nil {
+		return err
+	}
+	var output strings.Builder
+	var gaps []time.Duration
+	for i := range engineRuns {
+		b.say("engine, run %d of %d", i+1, engineRuns)
+		if err := benchmarkEngine(ctx, &output); err != nil {
 			return err
 		}
-		b.say("%s: %d Applications", engineRow, n)
-		c, err := measureEngine(ctx, n, b.options.steps)
+		gap, err := measureLatency(ctx, latencyApps, engineSteps)
 		if err != nil {
 			return err
 		}
-		b.results = append(b.results, result{what: engineRow, side: providerDefault, cost: c})
-		b.say("  %s of CPU", c.cpu.Round(time.Millisecond))
+		gaps = append(gaps, gap)
 	}
+	costs, err := parseBenchmark(output.String())
+	if err != nil {
+		return err
+	}
+	b.results = append(b.results, costs...)
+	b.results = append(b.results, result{what: latencyRow, side: providerDefault, cost: &cost{apps: latencyApps, gap: median(gaps)}})
 	return nil
 }
 
-// measureEngine runs one rollout of n Applications.
-func measureEngine(ctx context.Context, n, steps int) (*cost, error) {
-	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
-	defer cancel()
+func benchmarkEngine(ctx context.Context, output io.Writer) error {
+	cmd := exec.CommandContext(ctx, "go", "test", "./internal/rollout", "-run", "^$", "-bench", "^BenchmarkEngine$", "-benchmem", "-count", "1")
+	cmd.Env = cleanEnvironment(os.Environ())
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), errors.Join(err, context.Cause(ctx)), out)
+	}
+	_, err = output.Write(out)
+	return err
+}
+
+var benchmarkLine = regexp.MustCompile(`(?m)^BenchmarkEngine/([^/\s]+)/(\d+)(?:-\d+)?\s.*?([\d.]+) cpu-µs/app\s+(\d+) B/op\s+(\d+) allocs/op`)
+
+// parseBenchmark reads what several runs of BenchmarkEngine have printed: the median of each size.
+func parseBenchmark(output string) ([]result, error) {
+	type key struct {
+		name string
+		apps int
+	}
+	type figures struct {
+		cpu           []time.Duration
+		bytes, allocs []int64
+	}
+	found := map[key]*figures{}
+	for _, line := range benchmarkLine.FindAllStringSubmatch(output, -1) {
+		apps, err := strconv.Atoi(line[2])
+		if err != nil {
+			return nil, err
+		}
+		micros, err := strconv.ParseFloat(line[3], 64)
+		if err != nil {
+			return nil, err
+		}
+		bytes, err := strconv.ParseInt(line[4], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		allocs, err := strconv.ParseInt(line[5], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		k := key{strings.ReplaceAll(line[1], "_", " "), apps}
+		if found[k] == nil {
+			found[k] = &figures{}
+		}
+		f := found[k]
+		f.cpu = append(f.cpu, time.Duration(micros*float64(apps)*float64(time.Microsecond)))
+		f.bytes, f.allocs = append(f.bytes, bytes), append(f.allocs, allocs)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("the benchmark of the engine has printed no figures:\n%s", output)
+	}
+	var results []result
+	for _, k := range slices.SortedFunc(maps.Keys(found), func(a, b key) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.apps, b.apps)) }) {
+		f := found[k]
+		results = append(results, result{what: engineRow + k.name, side: providerDefault, cost: &cost{
+			apps: k.apps, cpu: median(f.cpu), bytes: median(f.bytes), allocs: median(f.allocs),
+		}})
+	}
+	return results, nil
+}
+
+// median is the middle one, the lower of two; there must be one.
+func median[T cmp.Ordered](values []T) T {
+	return slices.Sorted(slices.Values(values))[(len(values)-1)/2]
+}
+
+// measureLatency rolls n Applications out, and returns the longest time between two steps.
+func measureLatency(ctx context.Context, n, steps int) (time.Duration, error) {
 	source := rollout.Source{RepoURL: "https://example.com/apps.git", TargetRevision: "main"}
 	revisions := []string{fmt.Sprintf("%040x", 1)}
 	plan := rollout.Plan{}
@@ -54,32 +146,15 @@ func measureEngine(ctx context.Context, n, steps int) (*cost, error) {
 	}
 	cluster := newSimulation(n)
 	var ids atomic.Int64
-	before, err := ownCPU()
-	if err != nil {
-		return nil, err
-	}
 	outcome := rollout.Run(ctx, cluster, rollout.RealClock{}, plan, rollout.Options{
-		AppTimeout: rowTimeout, MinHealthy: time.Millisecond, DegradedGrace: time.Minute, ErrorGrace: time.Minute,
+		AppTimeout: engineTimeout, MinHealthy: time.Millisecond, DegradedGrace: time.Minute, ErrorGrace: time.Minute,
 		NewID: func() string { return strconv.FormatInt(ids.Add(1), 10) },
 	})
-	after, err := ownCPU()
-	if err != nil {
-		return nil, err
-	}
 	if !outcome.OK() || len(outcome.Done) != n {
-		return nil, fmt.Errorf("the simulated rollout of %d Applications has ended with %d done: %w", n, len(outcome.Done),
-			errors.Join(outcome.Err, fmt.Errorf("%v", outcome.Failures)))
+		return 0, fmt.Errorf("the simulated rollout of %d Applications has ended with %d done: %w", n, len(outcome.Done),
+			errors.Join(outcome.Err, context.Cause(ctx), fmt.Errorf("%v", outcome.Failures)))
 	}
-	return &cost{apps: n, cpu: after - before, gap: cluster.gap()}, nil
-}
-
-// ownCPU is the CPU time of this process.
-func ownCPU() (time.Duration, error) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, err
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+	return cluster.gap(), nil
 }
 
 // simulatedDelay is how long the simulation takes to sync or to compare. Real ones take longer;

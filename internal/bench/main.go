@@ -1,7 +1,8 @@
 // Command bench compares this provider with Argo CD's own ApplicationSet controller: the same
 // ApplicationSet, on the same local cluster, in one run, one after the other.
 //
-//	bench [-apps 60] [-steps 6] [-plan 10000] [-wait 5m] [-only ROWS] [-out FILE]
+//	bench [-apps 60] [-steps 6] [-large-apps 300] [-large-steps 10] [-slow-apps 60] [-plan 10000]
+//	      [-wait 5m] [-only ROWS] [-out FILE]
 //
 // It owns what is measured and how (rows.go has one function for each row), and the budgets that
 // the figures are held against (budgets.go). The cluster is package controlplane. The provider's
@@ -9,7 +10,9 @@
 // in the root of the repository. Nothing is left behind.
 //
 // A missed budget is told, and is no error: on a busy machine it says little. So each row waits
-// until other work on the machine is low, and tells how much of it there was.
+// until other work on the machine is low, and tells how much of it there was. A row that fails, or
+// takes longer than its limit, is told at the end and makes the command fail; the others are
+// measured nevertheless.
 package main
 
 import (
@@ -27,11 +30,11 @@ import (
 
 // options are the command line.
 type options struct {
-	apps, steps int
-	planApps    int
-	wait        time.Duration
-	only        []string
-	out         string
+	scale, large, slow scale
+	planApps           int
+	wait               time.Duration
+	only               []string
+	out                string
 }
 
 func main() {
@@ -53,7 +56,7 @@ func run(ctx context.Context, args []string) error {
 	if len(results) == 0 {
 		return err
 	}
-	text := report(o, results)
+	text := report(o, results, err)
 	fmt.Print("\n" + text)
 	if o.out != "" {
 		err = errors.Join(err, os.WriteFile(o.out, []byte(text), 0o644))
@@ -64,8 +67,11 @@ func run(ctx context.Context, args []string) error {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.IntVar(&o.apps, "apps", 60, "`number` of Applications")
-	flags.IntVar(&o.steps, "steps", 6, "`number` of steps, at most one for each Application")
+	flags.IntVar(&o.scale.apps, "apps", 60, "`number` of Applications")
+	flags.IntVar(&o.scale.steps, "steps", 6, "`number` of steps, at most one for each Application")
+	flags.IntVar(&o.large.apps, "large-apps", 300, "`number` of Applications in the row \"large\"")
+	flags.IntVar(&o.large.steps, "large-steps", 10, "`number` of steps in the row \"large\"")
+	flags.IntVar(&o.slow.apps, "slow-apps", 60, "`number` of Applications in the row \"slow\", whose steps are those of -steps")
 	flags.IntVar(&o.planApps, "plan", 10000, "`number` of Applications in the plan that is measured")
 	flags.DurationVar(&o.wait, "wait", 5*time.Minute, "how `long` a row waits at most for the machine to be quiet")
 	var names []string
@@ -83,12 +89,14 @@ func parse(args []string) (options, error) {
 			return o, fmt.Errorf("-only: there is no %q; there are %s", name, strings.Join(names, ", "))
 		}
 	}
-	switch {
-	case flags.NArg() > 0:
+	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	case o.apps < 1 || o.steps < 1 || o.steps > min(o.apps, 99) || o.planApps < o.steps:
-		return o, fmt.Errorf("-apps %d, -steps %d, -plan %d: at least one step, at most 99, and at most one for each Application",
-			o.apps, o.steps, o.planApps)
+	}
+	o.slow.steps = o.scale.steps
+	for _, s := range []scale{o.scale, o.large, o.slow, {o.planApps, o.scale.steps}} {
+		if s.apps < 1 || s.steps < 1 || s.steps > min(s.apps, 99) {
+			return o, fmt.Errorf("%d Applications in %d steps: at least one step, at most 99, and at most one for each Application", s.apps, s.steps)
+		}
 	}
 	return o, nil
 }
@@ -105,9 +113,17 @@ func measureAll(ctx context.Context, o options) (_ []result, err error) {
 		if !slices.Contains(o.only, row.name) {
 			continue
 		}
-		if err := row.measure(ctx, b); err != nil {
-			return b.results, err
+		b.say("row %q", row.name)
+		failure := row.measure(ctx, b)
+		if ctx.Err() != nil {
+			return b.results, errors.Join(append(b.failures, context.Cause(ctx))...)
+		}
+		if failure == nil {
+			continue
+		}
+		if err := b.recover(ctx, row.name, failure); err != nil {
+			return b.results, errors.Join(append(b.failures, err)...)
 		}
 	}
-	return b.results, nil
+	return b.results, errors.Join(b.failures...)
 }

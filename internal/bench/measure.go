@@ -20,6 +20,7 @@ const (
 	changeOne   = "git change of one"
 	changeLimit = "max_update changed"
 	remove      = "delete, reverse"
+	removeSlow  = "delete, reverse, what takes its time"
 
 	createTogether = "create, all at once"
 	changeTogether = "git change, all at once"
@@ -29,7 +30,9 @@ const (
 // result is one measured row.
 type result struct {
 	what, side string
-	course     course
+	// scale is zero for the rows that need no cluster.
+	scale  scale
+	course course
 	// began and ended are those of the whole: for the provider of the terraform command; the
 	// controller has ended when the last Application was done or gone.
 	began, ended time.Time
@@ -39,6 +42,8 @@ type result struct {
 	plan, apply *tally
 	// counted is what the servers have counted from beginning to end, countedApply from planned.
 	counted, countedApply counters
+	// left are the Applications and ConfigMaps that a destroy has left behind; negative if it was none.
+	left int
 	// others is how many cores other work used meanwhile, negative if unknown.
 	others float64
 	// cost is set for the rows that need no cluster.
@@ -64,8 +69,8 @@ func (b *bench) measure(ctx context.Context, what, side string, commit commit, a
 	if err := awaitQuiet(ctx, b.options.wait, b.progress); err != nil {
 		return err
 	}
-	b.say("%s: %s", what, side)
-	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
+	b.say("%s of %s: %s", what, b.scale, side)
+	ctx, cancel := within(ctx, b.scale.rowTimeout(), what+" of "+b.scale.String()+" by "+side)
 	defer cancel()
 	before, err := b.scraper.read(ctx)
 	if err != nil {
@@ -78,9 +83,9 @@ func (b *bench) measure(ctx context.Context, what, side string, commit commit, a
 	b.recorder.reset(target)
 	b.proxy.take()
 	cpuBefore, known := readCPU()
-	r := result{what: what, side: side, others: -1, began: time.Now()}
+	r := result{what: what, side: side, scale: b.scale, left: -1, others: -1, began: time.Now()}
 	if err := act(ctx, &r); err != nil {
-		return fmt.Errorf("%s, %s: %w", what, side, err)
+		return fmt.Errorf("%s of %s, %s: %w", what, b.scale, side, err)
 	}
 	if cpuAfter, ok := readCPU(); ok && known {
 		r.others = cpuAfter.others(cpuBefore)
@@ -98,4 +103,9 @@ func (b *bench) measure(ctx context.Context, what, side string, commit commit, a
 	b.results = append(b.results, r)
 	b.say("  %.1f s", r.wall().Seconds())
 	return nil
+}
+
+// within bounds something; the end of its time is told with what it was.
+func within(ctx context.Context, limit time.Duration, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%s: not done within %s", what, limit))
 }

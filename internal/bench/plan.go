@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +26,8 @@ type cost struct {
 	memory int64
 	// terraform is the CPU time of Terraform itself.
 	terraform time.Duration
+	// bytes and allocs are what was allocated in all; zero if not measured.
+	bytes, allocs int64
 	// gap is the longest time from the last event of a step to the first write of the next.
 	gap time.Duration
 }
@@ -32,6 +36,8 @@ const (
 	planOfSpec     = "plan, spec in HCL"
 	planOfManifest = "plan, manifest"
 	planTimeout    = 5 * time.Minute
+	// planRuns is how often a plan is measured; the median counts.
+	planRuns = 3
 	// attachTimeout is how long the provider may take to start.
 	attachTimeout = 30 * time.Second
 )
@@ -48,25 +54,40 @@ func rowsPlan(ctx context.Context, b *bench) error {
 	for _, plan := range []struct {
 		what string
 		apps int
-	}{{planOfManifest, b.options.planApps}, {planOfSpec, max(b.options.steps, b.options.planApps/specShare)}} {
+	}{{planOfManifest, b.options.planApps}, {planOfSpec, max(b.scale.steps, b.options.planApps/specShare)}} {
 		what := plan.what
-		set := applicationSet(b.namespace(), b.repo.URL(), setOptions{apps: plan.apps, steps: b.options.steps, rolling: true})
+		set := applicationSet(b.namespace(), b.repo.URL(), setOptions{apps: plan.apps, steps: b.scale.steps, rolling: true})
 		if err := awaitQuiet(ctx, b.options.wait, b.progress); err != nil {
 			return err
 		}
 		b.say("%s of %d Applications", what, plan.apps)
-		c, err := b.measurePlan(ctx, what, set, plan.apps)
-		if err != nil {
-			return fmt.Errorf("%s: %w", what, err)
+		var runs []*cost
+		for range planRuns {
+			c, err := b.measurePlan(ctx, what, set, plan.apps)
+			if err != nil {
+				return fmt.Errorf("%s: %w", what, err)
+			}
+			runs = append(runs, c)
 		}
+		c := medianCost(runs)
 		b.results = append(b.results, result{what: what, side: providerDefault, cost: c})
 		b.say("  %.1f s of CPU, %d MiB", c.cpu.Seconds(), c.memory>>20)
 	}
 	return nil
 }
 
+// medianCost is the run of the median CPU time, with the most memory that any of them has held.
+func medianCost(runs []*cost) *cost {
+	slices.SortFunc(runs, func(a, b *cost) int { return cmp.Compare(a.cpu, b.cpu) })
+	c := *runs[(len(runs)-1)/2]
+	for _, run := range runs {
+		c.memory = max(c.memory, run.memory)
+	}
+	return &c
+}
+
 func (b *bench) measurePlan(ctx context.Context, what string, set map[string]any, apps int) (_ *cost, err error) {
-	ctx, cancel := context.WithTimeout(ctx, planTimeout)
+	ctx, cancel := within(ctx, planTimeout, what)
 	defer cancel()
 	config, err := configuration(b.proxy.url, b.namespace(), "")
 	if err == nil && what == planOfSpec {
@@ -172,7 +193,7 @@ func attach(ctx context.Context, binary string, env []string) (*attached, error)
 			return &attached{cmd: cmd, variable: "TF_REATTACH_PROVIDERS=" + strings.Trim(value, "'")}, nil
 		}
 	}
-	return nil, fmt.Errorf("the provider does not start: %w\n%s", errors.Join(cmd.Wait(), ctx.Err()), said.String())
+	return nil, fmt.Errorf("the provider does not start: %w\n%s", errors.Join(cmd.Wait(), context.Cause(ctx)), said.String())
 }
 
 // stop ends the provider. Its exit code tells nothing.

@@ -21,7 +21,7 @@ func (b *bench) provider(ctx context.Context, name, minHealthy string) (*provide
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(b.dir, "terraform", strings.Map(onlyLetters, name))
+	dir := filepath.Join(b.dir, "terraform", strings.Map(onlyLetters, name+b.scale.String()))
 	w, err := newWorkspace(ctx, dir, b.plugins(), config)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,10 @@ func (p *providerSide) destroy(ctx context.Context, what string) error {
 	if err != nil {
 		return err
 	}
-	return p.recorder.until(ctx, time.Minute, 0, "gone", isGone)
+	if err := p.recorder.until(ctx, time.Minute, 0, "gone", isGone); err != nil {
+		return err
+	}
+	return p.countLeft(ctx)
 }
 
 // terraform runs one command that plans and applies, and tells one from the other by the line
@@ -79,5 +82,5 @@ func (p *providerSide) terraform(ctx context.Context, r *result, command string)
 	if command == "destroy" {
 		return nil
 	}
-	return p.recorder.until(ctx, 10*time.Second, p.options.apps, "at rest", isAtRest)
+	return p.recorder.until(ctx, 10*time.Second, p.scale.apps, "at rest", isAtRest)
 }

@@ -191,7 +191,7 @@ func (r *recorder) until(ctx context.Context, timeout time.Duration, n int, what
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-deadline.C:
 			slices.Sort(missing)
 			return fmt.Errorf("after %s not all of %d Applications are %s: %d are known, not yet: %s", timeout, n, what, there, strings.Join(missing, "; "))

@@ -11,17 +11,23 @@ import (
 )
 
 // report is everything that was measured, in Markdown.
-func report(o options, results []result) string {
+func report(o options, results []result, failure error) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Bench: %d Applications in %d steps\n\n", o.apps, o.steps)
-	fmt.Fprintf(&b, "%s, %s/%s, %d cores, load average at the end %s.\n\n", time.Now().UTC().Format(time.DateOnly), runtime.GOOS, runtime.GOARCH,
-		runtime.NumCPU(), loadAverage())
+	fmt.Fprintf(&b, "# Bench: %d Applications in %d steps\n\n", o.scale.apps, o.scale.steps)
+	fmt.Fprintf(&b, "%s, %s/%s, %d cores, load average at the end %s, other work up to %s.\n\n", time.Now().UTC().Format(time.DateOnly),
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), loadAverage(), mostOthers(results))
+	held := budgets(results)
+	met := slices.DeleteFunc(slices.Clone(held), func(b budget) bool { return b.verdict() != "met" })
+	fmt.Fprintf(&b, "%d of %d budgets are met.\n\n", len(met), len(held))
+	if failure != nil {
+		fmt.Fprintf(&b, "## Failed\n\nNot everything could be measured:\n\n```\n%s\n```\n\n", strings.TrimSpace(failure.Error()))
+	}
 	b.WriteString("## Time\n\n" +
 		"The provider's total is the whole terraform command, plan included, through a proxy that counts requests. The rollout is from the first " +
 		"write to the last Application done (or gone), as a watch tells. \"Other work\" is how many cores programs that do not belong to the bench used meanwhile.\n\n")
 	b.WriteString(timeTable(results).String())
 	b.WriteString("\n## Budgets\n\n")
-	b.WriteString(budgetTable(budgets(results)).String())
+	b.WriteString(budgetTable(held).String())
 	b.WriteString("\n## Requests\n\nThe provider's requests in the apply, without those of the plan before it.\n\n")
 	b.WriteString(requestTable(results).String())
 	b.WriteString("\nAll requests for Applications and ApplicationSets as kube-apiserver has counted them, Argo CD's application controller included, and " +
@@ -36,6 +42,18 @@ func report(o options, results []result) string {
 		b.WriteString(costs.String())
 	}
 	return b.String()
+}
+
+// mostOthers is the most that other work has used of the machine in any row.
+func mostOthers(results []result) string {
+	most := -1.0
+	for _, r := range onCluster(results) {
+		most = max(most, r.others)
+	}
+	if most < 0 {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f cores", most)
 }
 
 // table is one in Markdown.
@@ -81,17 +99,17 @@ func onCluster(results []result) []result {
 }
 
 func timeTable(results []result) *table {
-	t := &table{header: []string{"what", "side", "total", "rollout", "total / controller's", "rollout / controller's total", "other work"}}
+	t := &table{header: []string{"what", "Applications", "side", "total", "rollout", "total / controller's", "rollout / controller's total", "other work"}}
 	for _, r := range onCluster(results) {
 		others, total, rollout := "unknown", "", ""
 		if r.others >= 0 {
 			others = fmt.Sprintf("%.1f cores", r.others)
 		}
-		if theirs := find(results, r.what, controller); theirs != nil && r.side != controller {
+		if theirs := find(results, r.scale, r.what, controller); theirs != nil && r.side != controller {
 			total = fmt.Sprintf("%.2f x", ratio(r.wall(), theirs.wall()))
 			rollout = fmt.Sprintf("%.2f x", ratio(r.rollout(), theirs.wall()))
 		}
-		t.add(r.what, r.side, seconds(r.wall()), seconds(r.rollout()), total, rollout, others)
+		t.add(r.what, r.scale.String(), r.side, seconds(r.wall()), seconds(r.rollout()), total, rollout, others)
 	}
 	return t
 }
@@ -113,10 +131,10 @@ func number(v float64) string {
 }
 
 func requestTable(results []result) *table {
-	t := &table{header: []string{"what", "side", "changed", "writes", "most for one", "dry runs", "refreshes", "all requests"}}
+	t := &table{header: []string{"what", "Applications", "side", "changed", "writes", "most for one", "dry runs", "refreshes", "all requests"}}
 	for _, r := range onCluster(results) {
 		if r.apply != nil {
-			t.add(r.what, r.side, fmt.Sprint(r.course.Changed), fmt.Sprint(r.apply.total()), fmt.Sprint(r.apply.most()),
+			t.add(r.what, r.scale.String(), r.side, fmt.Sprint(r.course.Changed), fmt.Sprint(r.apply.total()), fmt.Sprint(r.apply.most()),
 				fmt.Sprint(sum(r.apply.DryRuns)), fmt.Sprint(r.apply.Refreshes), kinds(r.apply))
 		}
 	}
@@ -137,13 +155,13 @@ func kinds(t *tally) string {
 }
 
 func serverTable(results []result) *table {
-	t := &table{header: []string{"what", "side", "writes", "reads", "ls-remotes in all", "of these in the apply"}}
+	t := &table{header: []string{"what", "Applications", "side", "writes", "reads", "ls-remotes in all", "of these in the apply"}}
 	for _, r := range onCluster(results) {
 		all, apply := count(r.counted.lsRemotes), ""
 		if r.apply != nil {
 			apply = count(r.countedApply.lsRemotes)
 		}
-		t.add(r.what, r.side, count(r.counted.writes), count(r.counted.reads), all, apply)
+		t.add(r.what, r.scale.String(), r.side, count(r.counted.writes), count(r.counted.reads), all, apply)
 	}
 	return t
 }
@@ -159,7 +177,7 @@ func count(v float64) string {
 // courseTable splits the totals. What is between the steps and after the last one is the
 // provider's (or the controller's) own waiting: min_healthy_time, the grace period.
 func courseTable(results []result) *table {
-	t := &table{header: []string{"what", "side", "total", "planning", "then to the first write", "each step", "between steps in all", "after the last is done"}}
+	t := &table{header: []string{"what", "Applications", "side", "total", "planning", "then to the first write", "each step", "between steps in all", "after the last is done"}}
 	for _, r := range onCluster(results) {
 		if r.course.Changed == 0 {
 			continue
@@ -178,18 +196,25 @@ func courseTable(results []result) *table {
 			}
 			steps, between = strings.Join(times, " "), seconds(max(0, left))
 		}
-		t.add(r.what, r.side, seconds(r.wall()), planning, seconds(r.course.First.Sub(began)), steps, between, seconds(r.ended.Sub(r.course.Last)))
+		t.add(r.what, r.scale.String(), r.side, seconds(r.wall()), planning, seconds(r.course.First.Sub(began)), steps, between, seconds(r.ended.Sub(r.course.Last)))
 	}
 	return t
 }
 
 func costTable(results []result) *table {
-	t := &table{header: []string{"what", "Applications", "CPU", "CPU per Application", "memory", "CPU of Terraform", "longest time between steps"}}
+	t := &table{header: []string{"what", "Applications", "CPU", "CPU per Application", "memory", "allocated", "allocations", "CPU of Terraform", "longest time between steps"}}
 	for _, r := range results {
 		if r.cost == nil {
 			continue
 		}
-		c, memory, terraform, gap := r.cost, "", "", ""
+		c := r.cost
+		var used, each, memory, allocated, allocations, terraform, gap string
+		if c.cpu > 0 {
+			used, each = fmt.Sprintf("%.2f s", c.cpu.Seconds()), (c.cpu / time.Duration(c.apps)).Round(time.Microsecond).String()
+		}
+		if c.bytes > 0 {
+			allocated, allocations = fmt.Sprintf("%d MiB", c.bytes>>20), fmt.Sprint(c.allocs)
+		}
 		if c.memory > 0 {
 			memory = fmt.Sprintf("%d MiB", c.memory>>20)
 		}
@@ -199,8 +224,7 @@ func costTable(results []result) *table {
 		if c.gap > 0 {
 			gap = fmt.Sprintf("%.1f ms", milliseconds(c.gap))
 		}
-		t.add(r.what, fmt.Sprint(c.apps), fmt.Sprintf("%.2f s", c.cpu.Seconds()), (c.cpu / time.Duration(c.apps)).Round(time.Microsecond).String(),
-			memory, terraform, gap)
+		t.add(r.what, fmt.Sprint(c.apps), used, each, memory, allocated, allocations, terraform, gap)
 	}
 	return t
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +10,7 @@ import (
 // measured is a result of a rollout that took this long.
 func measured(what, side string, total, gap time.Duration) result {
 	began := time.Unix(1000, 0)
-	r := result{what: what, side: side, began: began, ended: began.Add(total), others: 0.25, counted: counters{lsRemotes: 4}}
+	r := result{what: what, side: side, scale: scale{2, 2}, left: -1, began: began, ended: began.Add(total), others: 0.25, counted: counters{lsRemotes: 4}}
 	r.course = course{Changed: 2, First: began.Add(time.Second), Last: began.Add(total), Steps: []time.Duration{time.Second, 2 * time.Second}, Gap: gap}
 	if side != controller {
 		r.course.First = began.Add(1500 * time.Millisecond)
@@ -26,36 +27,53 @@ func measured(what, side string, total, gap time.Duration) result {
 
 func example() []result {
 	engine := func(apps int, cpu time.Duration) result {
-		return result{what: engineRow, side: providerDefault, cost: &cost{apps: apps, cpu: cpu, gap: 3 * time.Millisecond}}
+		return result{what: engineRow + "one source", side: providerDefault, cost: &cost{apps: apps, cpu: cpu, bytes: 3 << 20, allocs: 12}}
 	}
+	removed := measured(removeSlow, providerZero, 30*time.Second, 0)
+	removed.left = 1
+	large := measured(create, providerZero, 60*time.Second, 0)
+	large.scale = scale{3, 1}
 	return []result{
 		measured(create, controller, 50*time.Second, 0),
 		measured(createTogether, controller, 10*time.Second, 0),
 		measured(create, providerZero, 21*time.Second, 60*time.Millisecond),
 		measured(create, providerDefault, 40*time.Second, 5*time.Second),
+		measured(removeSlow, controller, 300*time.Second, 0), removed, large,
 		engine(1000, 100*time.Millisecond), engine(10000, 2*time.Second),
+		{what: latencyRow, side: providerDefault, cost: &cost{apps: 1000, gap: 3 * time.Millisecond}},
 		{what: planOfSpec, side: providerDefault, cost: &cost{apps: 10000, cpu: 1500 * time.Millisecond, memory: 501 << 20, terraform: time.Second}},
 	}
 }
 
 func TestBudgetsAreHeldAgainstTheMeasuredControllerAndTellByHowMuch(t *testing.T) {
+	const small, large = "2 in 2: ", "3 in 1: "
 	want := map[string]string{
-		create + ", " + providerZero + " / " + create + ", " + controller:         "0.42 x missed by 20 %",
-		create + ", " + providerZero + " / " + createTogether + ", " + controller: "2.10 x missed by 40 %",
-		create + ", " + providerDefault + " / " + create + ", " + controller:      "0.80 x met",
-		create + ": LIST of Applications":                                         "2  missed by 100 %",
-		create + ": WATCH of Applications":                                        "0  met",
-		create + ": Applications written that are not changed":                    "0  met",
-		create + ": writes per changed Application":                               "1  met",
-		create + ": dry runs per changed Application":                             "1  met",
-		create + ": dry runs of Applications that are not changed":                "0  met",
-		create + ": git ls-remotes of the apply per changed Application":          "0  met",
+		small + create + ", " + providerZero + " / " + create + ", " + controller:         "0.42 x missed by 20 %",
+		small + create + ", " + providerZero + " / " + createTogether + ", " + controller: "2.10 x missed by 40 %",
+		small + create + ", " + providerDefault + " / " + create + ", " + controller:      "0.80 x met",
+		small + removeSlow + ", " + providerZero + " / " + removeSlow + ", " + controller: "0.10 x met",
 
-		create + ": longest time from the last event of a step to the first write of the next":    "60 ms missed by 20 %",
-		"engine, simulated: time per Application at 10000 / at 1000":                              "2 x missed by 33 %",
-		"engine, simulated: from the last event of a step to the first write of the next at 1000": "3 ms met",
-		planOfSpec + ", 10000 Applications: CPU of the provider":                                  "1.50 s met",
-		planOfSpec + ", 10000 Applications: memory of the provider":                               "501 MiB missed by 0 %",
+		small + create + ", " + providerZero + ": Applications not rolled out":          "0  met",
+		small + create + ", " + providerDefault + ": Applications not rolled out":       "0  met",
+		small + removeSlow + ", " + providerZero + ": Applications and ConfigMaps left": "1  missed: it is to be 0",
+		large + create + ", " + providerZero + ": Applications not rolled out":          "1  missed: it is to be 0",
+
+		small + create + ": longest time from the last event of a step to the first write of the next": "60 ms missed by 20 %",
+		large + create + ": longest time from the last event of a step to the first write of the next": "0 ms met",
+
+		"engine, simulated: one source: CPU time per Application at 10000 / at 1000":                      "2 x missed by 33 %",
+		"engine, simulated cluster: from the last event of a step to the first write of the next at 1000": "3 ms met",
+		planOfSpec + ", 10000 Applications: CPU of the provider":                                          "1.50 s met",
+		planOfSpec + ", 10000 Applications: memory of the provider":                                       "501 MiB missed by 0 %",
+	}
+	for _, s := range []string{small, large} {
+		want[s+create+": LIST of Applications"] = "2  missed by 100 %"
+		want[s+create+": WATCH of Applications"] = "0  met"
+		want[s+create+": Applications written that are not changed"] = "0  met"
+		want[s+create+": writes per changed Application"] = "1  met"
+		want[s+create+": dry runs per changed Application"] = "1  met"
+		want[s+create+": dry runs of Applications that are not changed"] = "0  met"
+		want[s+create+": git ls-remotes of the apply per changed Application"] = "0  met"
 	}
 	for _, b := range budgets(example()) {
 		got := number(b.measured) + " " + b.unit + " " + b.verdict()
@@ -90,17 +108,19 @@ func TestTablesAreMarkdownWithAlignedColumns(t *testing.T) {
 }
 
 func TestTheReportHasEveryMeasuredFigure(t *testing.T) {
-	text := report(options{apps: 60, steps: 6}, example())
+	text := report(options{scale: scale{60, 6}}, example(), errors.New("large: not done within 25m0s"))
 	squeezed := strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
 		"# Bench: 60 Applications in 6 steps",
-		"| create | ApplicationSet controller | 50.0 s | 49.0 s | | | 0.2 cores |",
-		"| create | provider, min_healthy_time 0s | 21.0 s | 19.5 s | 0.42 x | 0.39 x | 0.2 cores |",
-		"| create | provider, min_healthy_time 0s | 2 | 2 | 1 | 2 | 0 | 2 LIST applications, 2 PUT applications, 2 PUT applications (dry run) |",
-		"| create | ApplicationSet controller | 0 | 0 | 4 | |",
-		"| create | provider, min_healthy_time 0s | 21.0 s | 0.5 s | 1.0 s | 1.0 2.0 | 16.5 s | 0.0 s |",
-		"| engine, simulated | 1000 | 0.10 s | 100µs | | | 3.0 ms |",
-		"| plan, spec in HCL | 10000 | 1.50 s | 150µs | 501 MiB | 1.0 s | |",
+		"| create | 2 in 2 | ApplicationSet controller | 50.0 s | 49.0 s | | | 0.2 cores |",
+		"| create | 2 in 2 | provider, min_healthy_time 0s | 21.0 s | 19.5 s | 0.42 x | 0.39 x | 0.2 cores |",
+		"| create | 2 in 2 | provider, min_healthy_time 0s | 2 | 2 | 1 | 2 | 0 | 2 LIST applications, 2 PUT applications, 2 PUT applications (dry run) |",
+		"| create | 2 in 2 | ApplicationSet controller | 0 | 0 | 4 | |",
+		"| create | 2 in 2 | provider, min_healthy_time 0s | 21.0 s | 0.5 s | 1.0 s | 1.0 2.0 | 16.5 s | 0.0 s |",
+		"| engine, simulated: one source | 1000 | 0.10 s | 100µs | | 3 MiB | 12 | | |",
+		"| engine, simulated cluster | 1000 | | | | | | | 3.0 ms |",
+		"large: not done within 25m0s", "other work up to 0.2 cores", "of 28 budgets are met",
+		"| plan, spec in HCL | 10000 | 1.50 s | 150µs | 501 MiB | | | 1.0 s | |",
 	} {
 		if !strings.Contains(squeezed, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

@@ -19,6 +19,8 @@ func rows() []row {
 		{"zero", func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerZero, "0s") }},
 		{"defaults", func(ctx context.Context, b *bench) error { return rowsProvider(ctx, b, providerDefault, "") }},
 		{"together", rowsProviderTogether},
+		{"large", rowsLarge},
+		{"slow", rowsSlow},
 		{"engine", rowsEngine},
 		{"plan", rowsPlan},
 	}
@@ -51,6 +53,22 @@ func rowsController(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.StopApplicationSetController()) }()
+	if err := b.controllerInSteps(ctx); err != nil {
+		return err
+	}
+	if err := b.controllerCreate(ctx, createTogether, b.commitAll(), b.set(automated)); err != nil {
+		return err
+	}
+	if err := b.recorder.until(ctx, b.scale.restTimeout(), b.scale.apps, "at rest", isAtRest); err != nil {
+		return err
+	}
+	if err := b.controllerChange(ctx, changeTogether, b.commitAll()); err != nil {
+		return err
+	}
+	return b.controllerDelete(ctx, removeTogether)
+}
+
+func (b *bench) controllerInSteps(ctx context.Context) error {
 	if err := b.controllerCreate(ctx, create, b.commitAll(), b.set(rolling)); err != nil {
 		return err
 	}
@@ -63,19 +81,27 @@ func rowsController(ctx context.Context, b *bench) (err error) {
 	if err := b.controllerAtRest(ctx); err != nil {
 		return err
 	}
-	if err := b.controllerDelete(ctx, remove); err != nil {
+	return b.controllerDelete(ctx, remove)
+}
+
+// rowsLarge measures both sides in steps with many more Applications.
+func rowsLarge(ctx context.Context, b *bench) error {
+	defer b.at(b.options.large)()
+	controllerSide := func() (err error) {
+		if err := b.cluster.StartApplicationSetController(ctx); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.cluster.StopApplicationSetController()) }()
+		return b.controllerInSteps(ctx)
+	}
+	if err := controllerSide(); err != nil {
 		return err
 	}
-	if err := b.controllerCreate(ctx, createTogether, b.commitAll(), b.set(automated)); err != nil {
+	p, err := rollOut(ctx, b, providerZero, "0s", rolling, create, change)
+	if err != nil {
 		return err
 	}
-	if err := b.recorder.until(ctx, restTimeout, b.options.apps, "at rest", isAtRest); err != nil {
-		return err
-	}
-	if err := b.controllerChange(ctx, changeTogether, b.commitAll()); err != nil {
-		return err
-	}
-	return b.controllerDelete(ctx, removeTogether)
+	return p.destroy(ctx, remove)
 }
 
 // rowsProvider measures the provider in steps.
@@ -84,7 +110,7 @@ func rowsProvider(ctx context.Context, b *bench, name, minHealthy string) error 
 	if err != nil {
 		return err
 	}
-	if err := p.apply(ctx, changeOne, b.commit(b.options.apps/2)); err != nil {
+	if err := p.apply(ctx, changeOne, b.commit(b.scale.apps/2)); err != nil {
 		return err
 	}
 	limited := func(o *setOptions) { o.rolling, o.firstMaxUpdate = true, "50%" }

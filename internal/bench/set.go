@@ -78,9 +78,13 @@ func strategy(o setOptions) map[string]any {
 	return map[string]any{"type": "RollingSync", "deletionOrder": "Reverse", "rollingSync": map[string]any{"steps": steps}}
 }
 
-// configMap is the one file of an Application.
-func configMap(name, version string) string {
-	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\ndata:\n  version: %q\n", name, version)
+// configMap is the one file of an Application. A slow one stays for a while after it was deleted.
+func configMap(name, version string, slow bool) string {
+	finalizers := ""
+	if slow {
+		finalizers = fmt.Sprintf("  finalizers: [%s]\n", slowFinalizer)
+	}
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n%sdata:\n  version: %q\n", name, finalizers, version)
 }
 
 // configuration is the Terraform configuration of the set in appset.json beside it. minHealthy is

@@ -62,13 +62,13 @@ func TestAttributesAreTheSameSetAsTheManifest(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for _, args := range [][]string{{"-steps", "0"}, {"-apps", "3", "-steps", "4"}, {"-steps", "100", "-apps", "200"}, {"-plan", "5"}, {"-only", "controller,all"}, {"all"}, {"-fast"}} {
+	for _, args := range [][]string{{"-steps", "0"}, {"-apps", "3", "-steps", "4"}, {"-steps", "100", "-apps", "200"}, {"-plan", "5"}, {"-large-apps", "5"}, {"-slow-apps", "2"}, {"-only", "controller,all"}, {"all"}, {"-fast"}} {
 		if _, err := parse(args); err == nil {
 			t.Errorf("%v is taken", args)
 		}
 	}
 	o, err := parse([]string{"-apps", "12", "-steps", "3", "-plan", "100", "-only", "plan", "-out", "x.md"})
-	if err != nil || o.apps != 12 || o.steps != 3 || o.planApps != 100 || len(o.only) != 1 || o.out != "x.md" {
+	if err != nil || o.scale != (scale{12, 3}) || o.slow.steps != 3 || o.planApps != 100 || len(o.only) != 1 || o.out != "x.md" {
 		t.Errorf("options are %+v, %v", o, err)
 	}
 }

@@ -46,7 +46,7 @@ type workspace struct {
 // newWorkspace makes one and initialises it with the provider in plugins.
 func newWorkspace(ctx context.Context, dir, plugins string, configuration []byte) (*workspace, error) {
 	w := &workspace{dir: dir, env: cleanEnvironment(os.Environ())}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return nil, err
 	}
 	if err := w.write("main.tf.json", configuration); err != nil {
@@ -102,7 +102,7 @@ func (w *workspace) run(ctx context.Context, each func(line string), args ...str
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		return nil, fmt.Errorf("terraform %s: %w\n%s", strings.Join(args, " "), errors.Join(err, ctx.Err()), said.String())
+		return nil, fmt.Errorf("terraform %s: %w\n%s", strings.Join(args, " "), errors.Join(err, context.Cause(ctx)), said.String())
 	}
 	return cmd.ProcessState, nil
 }
