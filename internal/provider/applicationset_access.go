@@ -16,15 +16,15 @@ const (
 )
 
 // permitted refuses what the credentials do not suffice for, everything at once, before the first
-// write. loaded is how reading the set has ended: where that was forbidden, it is a part of what
-// is told; any other failure stands for itself.
-func (c *connected) permitted(ctx context.Context, purposes argocd.Purpose, loaded diag.Diagnostics) diag.Diagnostics {
-	if loaded.HasError() && loaded.Errors()[0].Summary() != summaryForbidden {
-		return loaded
-	}
+// write, which is that of the lease. Then the set is read, as far as it may be, for what has to be
+// kept of it.
+func (c *connected) permitted(ctx context.Context, purposes argocd.Purpose) diag.Diagnostics {
 	missing := c.client.Missing(ctx, c.owner, purposes)
 	if len(missing) == 0 {
-		return loaded
+		return nil
+	}
+	if !c.loaded {
+		_ = c.load(ctx) // what is forbidden of it is among the missing
 	}
 	doing := "apply"
 	if purposes&argocd.Destroy != 0 {
@@ -49,5 +49,5 @@ func (a *apply) mayRemove(ctx context.Context) diag.Diagnostics {
 	if len(a.plan.Removals) == 0 {
 		return nil
 	}
-	return a.permitted(ctx, argocd.Remove, nil)
+	return a.permitted(ctx, argocd.Remove)
 }

@@ -102,7 +102,10 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *
 	if diags.HasError() {
 		return nil, diags
 	}
-	if diags.Append(c.permitted(ctx, argocd.Apply, c.enter(ctx, s))...); diags.HasError() {
+	if diags.Append(c.permitted(ctx, argocd.Apply)...); diags.HasError() {
+		return nil, diags
+	}
+	if diags.Append(c.enter(ctx, s)...); diags.HasError() {
 		return nil, diags
 	}
 	m.addIssues(&diags, desired.checkSteps().Errors())

@@ -52,17 +52,20 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 		return
 	}
 	defer c.leave(ctx)
-	loaded := c.enter(ctx, s)
+	purpose := argocd.Destroy
+	if handOver {
+		purpose = argocd.Apply // the create that follows
+	}
+	refused := c.permitted(ctx, purpose)
+	if !refused.HasError() {
+		refused = c.enter(ctx, s)
+	}
 	if c.loaded && c.record != nil && ours.Token != "" && c.record.Token != ours.Token {
 		// Another create has taken the Applications over: with create_before_destroy, the one
 		// that replaces this very resource.
 		return
 	}
-	purpose := argocd.Destroy
-	if handOver {
-		purpose = argocd.Apply // the create that follows
-	}
-	if resp.Diagnostics.Append(c.permitted(ctx, purpose, loaded)...); resp.Diagnostics.HasError() {
+	if resp.Diagnostics.Append(refused...); resp.Diagnostics.HasError() {
 		return
 	}
 	if handOver {
