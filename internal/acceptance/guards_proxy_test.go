@@ -2,29 +2,22 @@ package acceptance
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
 )
 
 // proxy stands between the provider and the API server. It keeps what was asked, and can make the
 // cluster look like another one.
 type proxy struct {
-	f      *fixture
-	server *httptest.Server
+	*faultproxy.Proxy
+	f *fixture
 
-	mu     sync.Mutex
-	writes []string
+	mu sync.Mutex
 	// from and to are the namespace's UID and the one that is shown for it.
 	from, to []byte
 }
@@ -32,38 +25,13 @@ type proxy struct {
 // proxy starts one, which adds the credentials of the provider's account.
 func (f *fixture) proxy() *proxy {
 	f.Helper()
-	config := f.account().config(f.cluster)
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		f.Fatal(err)
-	}
-	target, err := url.Parse(config.Host)
-	if err != nil {
-		f.Fatal(err)
-	}
 	p := &proxy{f: f}
-	reverse := &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:      transport,
-		ModifyResponse: p.disguise,
-		FlushInterval:  -1, // watches
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if !errors.Is(err, context.Canceled) {
-				f.Logf("proxy: %s %s: %v", r.Method, r.URL, err)
-			}
-			w.WriteHeader(http.StatusBadGateway)
-		},
+	var err error
+	p.Proxy, err = faultproxy.Start(f.account().config(f.cluster), faultproxy.Options{Plain: true, ModifyResponse: p.disguise})
+	if err != nil {
+		f.Fatal(err)
 	}
-	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		question := strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews") || strings.Contains(r.URL.RawQuery, "dryRun=All")
-		if r.Method != http.MethodGet && !question {
-			p.mu.Lock()
-			p.writes = append(p.writes, r.Method+" "+r.URL.Path)
-			p.mu.Unlock()
-		}
-		reverse.ServeHTTP(w, r)
-	}))
-	f.Cleanup(p.server.Close)
+	f.Cleanup(p.Close)
 	return p
 }
 
@@ -100,23 +68,13 @@ func (p *proxy) disguise(r *http.Response) error {
 	return nil
 }
 
-// wrote are the requests since the last call that were no reads, dry runs or questions about permissions, sorted.
-func (p *proxy) wrote() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	writes := p.writes
-	p.writes = nil
-	slices.Sort(writes)
-	return writes
-}
-
 // wroteNothing fails if the provider has changed anything since the last call.
 func (p *proxy) wroteNothing() {
 	p.f.Helper()
-	if writes := p.wrote(); len(writes) > 0 {
+	if writes := p.Writes(); len(writes) > 0 {
 		p.f.Errorf("the provider has changed something: %v", writes)
 	}
 }
 
 // through are the provider's attributes for a connection through the proxy.
-func (p *proxy) through() obj { return obj{"kubernetes": obj{"host": p.server.URL}} }
+func (p *proxy) through() obj { return obj{"kubernetes": obj{"host": p.URL()}} }

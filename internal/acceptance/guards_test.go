@@ -18,7 +18,7 @@ func TestAccAnotherClusterIsRefusedByReadUpdateAndDelete(t *testing.T) {
 	w.configure(s)
 	w.apply()
 	w.atRest()
-	if len(p.wrote()) == 0 {
+	if len(p.Writes()) == 0 {
 		t.Fatal("the provider did not connect through the proxy")
 	}
 

@@ -48,6 +48,8 @@ type fixture struct {
 	// name starts the names of everything that the test creates. It is the name of the set and of
 	// the destination namespace as well.
 	name string
+	// fragile tells that the test may stop parts of the cluster.
+	fragile bool
 	// asAccount is the kubeconfig file of the provider; see kubeconfig.
 	asAccount string
 }
@@ -66,7 +68,12 @@ func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	requireAcceptance(t)
 	t.Parallel()
-	cluster := cptest.Shared(t)
+	return newFixtureOn(t, cptest.Shared(t))
+}
+
+// newFixtureOn is newFixture on another cluster, and not in parallel.
+func newFixtureOn(t *testing.T, cluster *controlplane.Cluster) *fixture {
+	t.Helper()
 	client, err := dynamic.NewForConfig(cluster.RESTConfig())
 	if err != nil {
 		t.Fatal(err)

@@ -127,36 +127,33 @@ func (f *fixture) record() *recorder {
 	f.Helper()
 	r := &recorder{f: f, before: map[string]*appState{}, last: map[string]*appState{}, news: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
-	apps := f.client.Resource(applications).Namespace(argoNamespace)
-	listed, err := apps.List(ctx, metav1.ListOptions{})
+	w, err := r.watch(ctx)
 	if err != nil {
-		f.Fatalf("listing Applications: %v", err)
-	}
-	for i := range listed.Items {
-		r.take(watch.Added, &listed.Items[i])
-	}
-	w, err := apps.Watch(ctx, metav1.ListOptions{ResourceVersion: listed.GetResourceVersion()})
-	if err != nil {
+		cancel()
 		f.Fatalf("watching Applications: %v", err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for event := range w.ResultChan() {
-			o, ok := event.Object.(*unstructured.Unstructured)
-			if !ok || event.Type == watch.Error {
-				r.fail(fmt.Errorf("the watch on Applications was lost: %v", event.Object))
+		for {
+			err := r.drain(w)
+			if ctx.Err() != nil {
 				return
 			}
-			r.take(event.Type, o)
-		}
-		if ctx.Err() == nil {
-			r.fail(errors.New("the watch on Applications has ended"))
+			if !f.fragile {
+				r.fail(err)
+				return
+			}
+			// The API server was stopped by the test: nothing happens until it is back.
+			for w, err = r.watch(ctx); err != nil; w, err = r.watch(ctx) {
+				if pause(ctx, 20*time.Millisecond) != nil {
+					return
+				}
+			}
 		}
 	}()
 	f.Cleanup(func() {
 		cancel()
-		w.Stop()
 		<-ended
 		if f.Failed() {
 			f.Logf("Applications as they were seen:\n%s", r)
@@ -164,6 +161,32 @@ func (f *fixture) record() *recorder {
 	})
 	r.reset()
 	return r
+}
+
+// watch takes in what there is and begins to watch.
+func (r *recorder) watch(ctx context.Context) (watch.Interface, error) {
+	apps := r.f.client.Resource(applications).Namespace(argoNamespace)
+	listed, err := apps.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range listed.Items {
+		r.take(watch.Added, &listed.Items[i])
+	}
+	return apps.Watch(ctx, metav1.ListOptions{ResourceVersion: listed.GetResourceVersion()})
+}
+
+// drain takes in what the watch tells until it ends, and returns why.
+func (r *recorder) drain(w watch.Interface) error {
+	defer w.Stop()
+	for event := range w.ResultChan() {
+		o, ok := event.Object.(*unstructured.Unstructured)
+		if !ok || event.Type == watch.Error {
+			return fmt.Errorf("the watch on Applications was lost: %v", event.Object)
+		}
+		r.take(event.Type, o)
+	}
+	return errors.New("the watch on Applications has ended")
 }
 
 func (r *recorder) take(kind watch.EventType, o *unstructured.Unstructured) {

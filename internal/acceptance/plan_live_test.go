@@ -132,7 +132,7 @@ func TestAccWithoutRefreshAPlanOnlyReads(t *testing.T) {
 	w.configure(s)
 	w.apply()
 	f.release("2", "dev", "staging", "prod")
-	p.wrote()
+	p.Writes()
 
 	s.Provider = p.through()
 	s.Provider["refresh"] = false
@@ -144,13 +144,13 @@ func TestAccWithoutRefreshAPlanOnlyReads(t *testing.T) {
 	w.configure(s)
 	w.changes(w.planOf(), f.apps("dev", "staging", "prod")...)
 	// One for the source, and one for each of the others that use it, since it has moved.
-	if writes := p.wrote(); len(writes) != 3 {
+	if writes := p.Writes(); len(writes) != 3 {
 		t.Errorf("a plan of three Applications of one source, which has moved, wrote %v", writes)
 	}
 	w.apply("plan.bin")
-	p.wrote()
+	p.Writes()
 	w.atRest()
-	if writes := p.wrote(); len(writes) != 1 {
+	if writes := p.Writes(); len(writes) != 1 {
 		t.Errorf("a plan of three Applications of one source at rest wrote %v", writes)
 	}
 	s.Provider = nil

@@ -26,7 +26,7 @@ func (f *fixture) counter() *counter {
 			c.counts[kind]++
 			c.mu.Unlock()
 		}
-		c.proxy.server.Config.Handler.ServeHTTP(w, r)
+		c.proxy.ServeHTTP(w, r)
 	}))
 	f.Cleanup(c.server.Close)
 	return c

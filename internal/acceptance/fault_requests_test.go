@@ -1,0 +1,124 @@
+package acceptance
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
+)
+
+// soakFaultSeeds is for how many seeds every kind of fault is gone through.
+const soakFaultSeeds = 5
+
+// transientFaults are those that a rollout survives, at any request.
+var transientFaults = map[string][]faultproxy.Rule{
+	"a watch that is closed after every event": {
+		{On: faultproxy.On("applications", "watch"), Do: faultproxy.CloseAfter(1)},
+	},
+	"a watch that expires": {
+		{On: faultproxy.On("applications", "watch"), Chance: 0.3, Do: faultproxy.Gone()},
+		{On: faultproxy.On("applications", "watch"), Chance: 0.3, Do: faultproxy.ExpireAfter(0)},
+		{On: faultproxy.On("applications", "watch"), Do: faultproxy.ExpireAfter(2)},
+	},
+	"too many requests": {
+		{Chance: 0.2, Do: faultproxy.TooManyRequests(1)},
+	},
+	"a storm of conflicts": {
+		{On: faultproxy.On("applications", "update", "patch"), PerObject: true, Times: 2, Do: faultproxy.Conflict()},
+		{On: faultproxy.On("applications", "update", "patch"), Chance: 0.3, Do: faultproxy.Conflict()},
+	},
+	"errors of the server": {
+		{Chance: 0.1, Do: faultproxy.Answer(http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcdserver: leader changed")},
+		{Chance: 0.1, Do: faultproxy.Page(http.StatusBadGateway)},
+		{Chance: 0.1, Do: faultproxy.Answer(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "apiserver is shutting down")},
+		{Chance: 0.05, Do: faultproxy.Page(http.StatusGatewayTimeout)},
+	},
+	"slow answers": {
+		{Chance: 0.3, Do: faultproxy.Delay(time.Second)},
+	},
+	"lost answers": {
+		{On: faultproxy.Writes(""), PerObject: true, Times: 1, Do: faultproxy.LoseAnswer()},
+		{On: faultproxy.Writes(""), Chance: 0.2, Do: faultproxy.LoseAnswer()},
+	},
+	"connections that end": {
+		{Chance: 0.2, Do: faultproxy.Reset()},
+		{On: faultproxy.Requests(""), Chance: 0.1, Do: faultproxy.Cut()},
+	},
+	"answers that are cut short": {
+		{On: faultproxy.Requests(""), Chance: 0.2, Do: faultproxy.Truncate()},
+		{On: faultproxy.On("applications", "watch"), Do: faultproxy.GarbleAfter(3)},
+	},
+	"everything at once": {
+		{Chance: 0.03, Do: faultproxy.TooManyRequests(1)},
+		{Chance: 0.03, Do: faultproxy.Page(http.StatusBadGateway)},
+		{Chance: 0.03, Do: faultproxy.Reset()},
+		{On: faultproxy.Writes(""), Chance: 0.1, Do: faultproxy.LoseAnswer()},
+		{On: faultproxy.Requests(""), Chance: 0.03, Do: faultproxy.Truncate()},
+		{On: faultproxy.Requests(""), Chance: 0.1, Do: faultproxy.Delay(500 * time.Millisecond)},
+		{On: faultproxy.On("applications", "update", "patch"), Chance: 0.1, Do: faultproxy.Conflict()},
+		{On: faultproxy.On("applications", "watch"), Chance: 0.2, Do: faultproxy.Gone()},
+		{On: faultproxy.On("applications", "watch"), Do: faultproxy.ExpireAfter(4)},
+	},
+}
+
+// Create, update, plan and destroy go through a proxy that breaks requests all the time: nothing may
+// be seen of it but that it takes longer.
+func TestAccARolloutSurvivesTransientFaults(t *testing.T) {
+	requireAcceptance(t)
+	t.Parallel()
+	first, _ := killSeeds(t)
+	last := first
+	if os.Getenv(soakEnv) != "" {
+		last += soakFaultSeeds - 1
+	}
+	for seed := first; seed <= last; seed++ {
+		for _, name := range slices.Sorted(maps.Keys(transientFaults)) {
+			t.Run(fmt.Sprintf("%s, seed %d", name, seed), func(t *testing.T) {
+				f := newFixture(t)
+				x := f.faults(seed, transientFaults[name]...)
+				f.storyWithFaults(x)
+				if x.hits() == 0 {
+					t.Error("nothing was broken")
+				}
+				t.Logf("%d requests were hit; the seed was %s=%d", x.hits(), seedVariable, seed)
+			})
+		}
+	}
+}
+
+func (f *fixture) storyWithFaults(x *faults) {
+	f.Helper()
+	suffixes := []string{"a/dev", "b/dev", "c/staging", "d/prod", "e/prod"}
+	dev, staging, prod := f.apps("a", "b"), f.apps("c"), f.apps("d", "e")
+	all := f.apps("a", "b", "c", "d", "e")
+	w, s, seen := f.workspace(), f.newSet(suffixes, "dev", "staging", "prod"), f.record()
+	s.Reverse = true
+	s.Provider = x.through()
+	f.release("1", "a", "b", "c", "d", "e")
+	w.configure(s)
+	w.apply()
+	f.must(seen.inOrder(dev, staging, prod), seen.historyInOrder(dev, staging, prod), seen.operations(1, all...),
+		f.deploys("1", "a", "b", "c", "d", "e"))
+
+	seen.reset()
+	second := f.release("2", "a", "b", "c", "d", "e")
+	s.Labels = obj{"tier": "gold"}
+	w.configure(s)
+	w.apply()
+	f.must(seen.inOrder(dev, staging, prod), seen.historyInOrder(dev, staging, prod), seen.operations(1, all...),
+		seen.at(second, all...), f.deploys("2", "a", "b", "c", "d", "e"))
+	w.atRest()
+
+	seen.reset()
+	w.destroy()
+	f.must(seen.deletedInOrder(prod, staging, dev), f.nothingLeft)
+	w.lives()
+	w.isState("")
+}
