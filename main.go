@@ -31,6 +31,9 @@ func main() {
 
 	debug := flag.Bool("debug", false, "wait for a debugger and print TF_REATTACH_PROVIDERS")
 	flag.Parse()
+	if !*debug {
+		endWithTerraform()
+	}
 
 	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
 		Address:         address,

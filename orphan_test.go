@@ -1,0 +1,62 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A killed Terraform does not end its plugins, so they have to see it themselves.
+func TestTheProviderEndsAfterAKilledTerraform(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "provider")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	ended, held, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// The shell becomes the sleep, which stands for Terraform: the provider's parent.
+	terraform := exec.CommandContext(ctx, "sh", "-c", `"$0" & exec sleep 60 >&-`, binary)
+	terraform.Env = append(os.Environ(),
+		"TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2", "PLUGIN_PROTOCOL_VERSIONS=6")
+	terraform.ExtraFiles = []*os.File{held}
+	started, err := terraform.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := terraform.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// Only the children hold it from now on: its end is theirs.
+	if err := held.Close(); err != nil {
+		t.Fatal(err)
+	}
+	handshake := make([]byte, 200)
+	if n, err := started.Read(handshake); err != nil || !strings.HasPrefix(string(handshake[:n]), "1|6|") {
+		t.Fatalf("the provider began with %q (%v)", handshake[:n], err)
+	}
+	killed := time.Now()
+	if err := terraform.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = terraform.Wait() // it was killed
+	if err := ended.SetReadDeadline(time.Now().Add(orphanGrace + 10*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(ended); err != nil {
+		t.Fatalf("the provider still runs: %v", err)
+	}
+	if took := time.Since(killed); took < orphanGrace {
+		t.Errorf("the provider ended after %s, before the calls at hand had their %s", took, orphanGrace)
+	}
+}
