@@ -52,6 +52,7 @@ func New(cfg *rest.Config, namespace string) (*Client, error) {
 	if cfg.RateLimiter == nil && cfg.QPS > 0 {
 		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, max(cfg.Burst, 1))
 	}
+	cfg.Wrap(limitAnswers)
 	d, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("the Kubernetes client cannot be configured: %w", err)

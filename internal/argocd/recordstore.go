@@ -3,6 +3,8 @@ package argocd
 import (
 	"context"
 	"errors"
+	"maps"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,20 +120,34 @@ func (c *Client) configMap(ctx context.Context, owner Owner, name string) (cm *u
 	return cm, err
 }
 
-// writeConfigMap replaces the ConfigMap that has the same resourceVersion, or creates one.
+// writeConfigMap replaces the ConfigMap that has the same resourceVersion, or creates one. When the
+// answer to a write is lost, repeating it meets what it has written itself: that is no conflict.
 func (c *Client) writeConfigMap(ctx context.Context, owner Owner, cm *unstructured.Unstructured) (saved *unstructured.Unstructured, err error) {
-	if cm.GetResourceVersion() == "" {
-		err = c.request(ctx, mapRequest("create", owner, cm.GetName()), func() (err error) {
-			saved, err = c.maps(owner).Create(ctx, cm, metav1.CreateOptions{})
-			return err
-		})
-		return saved, err
-	}
-	err = c.request(ctx, mapRequest("update", owner, cm.GetName()), func() (err error) {
+	verb, write := "update", func() (err error) {
 		saved, err = c.maps(owner).Update(ctx, cm, metav1.UpdateOptions{})
 		return err
-	})
-	return saved, err
+	}
+	if cm.GetResourceVersion() == "" {
+		verb, write = "create", func() (err error) {
+			saved, err = c.maps(owner).Create(ctx, cm, metav1.CreateOptions{})
+			return err
+		}
+	}
+	err = c.request(ctx, mapRequest(verb, owner, cm.GetName()), write)
+	if !isConflict(err) {
+		return saved, err
+	}
+	found, readErr := c.configMap(ctx, owner, cm.GetName())
+	if readErr != nil || !sameContent(found, cm) {
+		return nil, err
+	}
+	return found, nil
+}
+
+// sameContent tells that two ConfigMaps hold the same, and are marked alike.
+func sameContent(a, b *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(a.Object["data"], b.Object["data"]) && reflect.DeepEqual(a.Object["binaryData"], b.Object["binaryData"]) &&
+		maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations())
 }
 
 // deleteRecordMaps deletes the heads or parts of a record, except those to keep.

@@ -2,12 +2,15 @@ package argocd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
@@ -89,12 +92,24 @@ func transient(err error) bool {
 	return connectionLost(err)
 }
 
-// connectionLost tells that no answer came at all.
+// connectionLost tells that no whole answer came.
 func connectionLost(err error) bool {
 	if utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
 		utilnet.IsTimeout(err) || utilnet.IsHTTP2ConnectionLost(err) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
 	var op *net.OpError
-	return errors.As(err, &op)
+	var stream http2.StreamError
+	var away http2.GoAwayError
+	return errors.As(err, &op) || errors.As(err, &stream) || errors.As(err, &away) || cutShort(err)
+}
+
+// cutShort tells that the end of an answer is missing though the connection did not say so.
+func cutShort(err error) bool {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return true
+	}
+	// client-go keeps only the text of the decoder's error.
+	return err != nil && strings.Contains(err.Error(), "unexpected end of JSON input")
 }
