@@ -270,7 +270,7 @@ func TestAccWhatMayNotBeReadIsSaidAndNotChecked(t *testing.T) {
 		t.Errorf("reading the clusters gave %v, want forbidden", err)
 	}
 	var request *RequestError
-	if _, err := c.Refresh(l.ctx, l.owner, []string{"acc-limited"}, patience); !errors.Is(err, ErrForbidden) || !errors.As(err, &request) ||
+	if _, err := c.Refresh(l.ctx, l.owner, nil, []string{"acc-limited"}, patience); !errors.Is(err, ErrForbidden) || !errors.As(err, &request) ||
 		request.Verb != "patch" || request.Resource != "applications.argoproj.io" || request.Name != "acc-limited" {
 		t.Errorf("the refresh gave %v, want forbidden, with what was forbidden", err)
 	}

@@ -226,7 +226,7 @@ func TestAccMarkDisableAndRefreshChangeNothingElse(t *testing.T) {
 
 	// The same for Read, from the client.
 	third := l.commit("3", 0)
-	refreshed, err := l.client.Refresh(l.ctx, l.owner, []string{"acc-mark", "absent"}, patience)
+	refreshed, err := l.client.Refresh(l.ctx, l.owner, nil, []string{"acc-mark", "absent"}, patience)
 	l.must(err)
 	if got := refreshed.Live["acc-mark"]; len(got.Sync.Revisions) != 1 || got.Sync.Revisions[0] != third || len(refreshed.Unanswered) != 1 {
 		t.Errorf("refreshed to %+v, unanswered %v; want %s, and only the absent one", got.Sync, refreshed.Unanswered, third)

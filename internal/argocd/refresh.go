@@ -31,7 +31,8 @@ type Refreshed struct {
 }
 
 // Refresh asks Argo CD for a comparison of each of the owner's Applications that starts after the
-// request, and waits for the answers, at most timeout. It costs Argo CD one git ls-remote each.
+// request, and waits for the answers, at most timeout. It costs Argo CD one git ls-remote each. from
+// is what the caller has listed, which saves a list; nil lists.
 //
 // The handshake: both annotations are set in one patch; Argo CD compares, stores the status, and
 // only then removes them (persistReconciliationStatus in controller/appcontroller.go, 3.6.1).
@@ -40,7 +41,7 @@ type Refreshed struct {
 //
 // ErrForbidden means that Applications may not be patched (or watched); the last known
 // comparisons are then all there is.
-func (c *Client) Refresh(ctx context.Context, owner Owner, names []string, timeout time.Duration) (Refreshed, error) {
+func (c *Client) Refresh(ctx context.Context, owner Owner, from *Listing, names []string, timeout time.Duration) (Refreshed, error) {
 	names = sortedCopy(names)
 	if len(names) == 0 {
 		return Refreshed{Live: map[string]rollout.Live{}}, nil
@@ -54,7 +55,7 @@ func (c *Client) Refresh(ctx context.Context, owner Owner, names []string, timeo
 	for _, name := range names {
 		h.pending[name] = ""
 	}
-	err := h.run(limited)
+	err := h.run(limited, from)
 	if ctx.Err() != nil {
 		return Refreshed{}, ctx.Err()
 	}
@@ -82,12 +83,13 @@ type handshakes struct {
 }
 
 // run drives all handshakes from one watch until none is pending, or ctx ends.
-func (h *handshakes) run(ctx context.Context) error {
+func (h *handshakes) run(ctx context.Context, from *Listing) error {
 	for ctx.Err() == nil && len(h.pending) > 0 {
-		found, version, err := h.client.listObjects(ctx, h.owner.Namespace, selector(h.owner))
+		found, version, err := h.begin(ctx, from)
 		if err != nil {
 			return err
 		}
+		from = nil // when the watch has ended, it is old
 		h.giveUpMissing(found)
 		if err := h.take(ctx, found); err != nil {
 			return err
@@ -101,6 +103,14 @@ func (h *handshakes) run(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// begin is what the caller has listed, or a list, and the resourceVersion to watch from.
+func (h *handshakes) begin(ctx context.Context, from *Listing) ([]*unstructured.Unstructured, string, error) {
+	if from != nil {
+		return slices.Collect(maps.Values(from.Objects)), from.version, nil
+	}
+	return h.client.listObjects(ctx, h.owner.Namespace, selector(h.owner))
 }
 
 // giveUpMissing gives up names that do not exist.

@@ -430,7 +430,7 @@ func TestRefreshHandshakes(t *testing.T) {
 		step{request: "PATCH b", body: []any{liveApp("b", "u-b", "15")}},
 	)
 	client.newRefreshID = func() string { return "id" }
-	got, err := client.Refresh(context.Background(), shop, []string{"b", "a", "absent", "skipped", "a"}, time.Minute)
+	got, err := client.Refresh(context.Background(), shop, nil, []string{"b", "a", "absent", "skipped", "a"}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +454,11 @@ func TestRefreshAsksAgainAfterAConflict(t *testing.T) {
 		step{request: "WATCH 10", hold: true, body: []any{event("MODIFIED", liveApp("a", "u-a", "12")), event("MODIFIED", liveApp("a", "u-a", "14"))}},
 		step{request: "PATCH a", body: []any{liveApp("a", "u-a", "13")}},
 	)
-	got, err := client.Refresh(context.Background(), shop, []string{"a"}, time.Minute)
+	from, err := client.Listing(context.Background(), shop) // which saves a list
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Refresh(context.Background(), shop, from, []string{"a"}, time.Minute)
 	if err != nil || got.Live["a"].Version != "14" {
 		t.Errorf("got %+v, %v; want the state after the second request", got, err)
 	}
@@ -465,7 +469,7 @@ func TestRefreshThatIsForbiddenSaysSo(t *testing.T) {
 		step{request: "LIST", body: listed("10", liveApp("a", "u-a", "5"))},
 		step{request: "PATCH a", status: 403, body: []any{status(403, metav1.StatusReasonForbidden, 0)}},
 	)
-	_, err := client.Refresh(context.Background(), shop, []string{"a"}, time.Minute)
+	_, err := client.Refresh(context.Background(), shop, nil, []string{"a"}, time.Minute)
 	var request *RequestError
 	if !errors.Is(err, ErrForbidden) || !errors.As(err, &request) || request.Verb != "patch" || request.Name != "a" {
 		t.Errorf("the error is %v", err)
@@ -478,7 +482,7 @@ func TestRefreshThatIsNotAnsweredInTimeIsNamed(t *testing.T) {
 		step{request: "PATCH a", body: []any{liveApp("a", "u-a", "11")}},
 		step{request: "WATCH 10", hold: true},
 	)
-	got, err := client.Refresh(context.Background(), shop, []string{"a"}, 300*time.Millisecond)
+	got, err := client.Refresh(context.Background(), shop, nil, []string{"a"}, 300*time.Millisecond)
 	if err != nil || len(got.Live) != 0 || fmt.Sprint(got.Unanswered) != "[a]" {
 		t.Errorf("got %+v, %v", got, err)
 	}

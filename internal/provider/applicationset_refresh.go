@@ -32,7 +32,7 @@ func (c *connected) refresh(ctx context.Context) diag.Diagnostics {
 		for _, name := range names {
 			asked[name] = true
 		}
-		fresh, err := c.client.Refresh(ctx, c.owner, names, time.Until(deadline))
+		fresh, err := c.client.Refresh(ctx, c.owner, c.listing, names, time.Until(deadline))
 		switch {
 		case errors.Is(err, argocd.ErrForbidden):
 			diags.AddWarning("New commits not looked for", fmt.Sprintf(
