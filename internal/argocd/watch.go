@@ -21,7 +21,8 @@ const (
 	watchPatience = 2 * time.Minute
 	// watchLength is after how long the API server ends a watch that is in order, in seconds.
 	watchLength = 600
-	// watchSettled is how long a watch must hold before a loss of it counts as a new one.
+	// watchSettled is how long a watch must hold before a loss of it counts as a new one, unless it
+	// has told something.
 	watchSettled = time.Second
 	// caughtUp is how long a watch from an older list must be silent at its beginning: what has
 	// happened since that list comes in one burst. caughtUpAfter is how long that may take at most.
@@ -79,6 +80,8 @@ type follower struct {
 	version string
 	// listed tells that the end of the list has been told.
 	listed bool
+	// news counts what the watch has told.
+	news int
 }
 
 // start sends what was listed. It reports whether to go on. The end of a list that is not fresh is
@@ -107,7 +110,7 @@ func (f *follower) run() {
 	retry := f.client.retry
 	delay, success := firstDelay, retry.now()
 	for {
-		began := retry.now()
+		began, news := retry.now(), f.news
 		err := f.follow()
 		if expired(err) {
 			err = f.relist()
@@ -115,7 +118,7 @@ func (f *follower) run() {
 		if f.ctx.Err() != nil {
 			return
 		}
-		if retry.now().Sub(began) >= watchSettled && !errors.Is(err, errNotEstablished) {
+		if f.news > news || retry.now().Sub(began) >= watchSettled && !errors.Is(err, errNotEstablished) {
 			delay, success = firstDelay, retry.now()
 		}
 		if err != nil && !transient(err) {
@@ -196,6 +199,7 @@ func (f *follower) take(event watch.Event) error {
 		}
 	}
 	f.version = obj.GetResourceVersion()
+	f.news++
 	return f.ctx.Err()
 }
 
