@@ -58,7 +58,8 @@ type LeaseOptions struct {
 	Holder string
 	// Run identifies the run; no two have the same.
 	Run string
-	// Timeout is how long to wait for whoever holds it; zero does not wait.
+	// Timeout is how long to wait for a holder that is alive. It takes up to leaseRenewal to see
+	// that it is, and leaseDuration to see that it is not.
 	Timeout time.Duration
 	// Waiting is told whom the wait is for, once for each of them.
 	Waiting func(LeaseHolder)
@@ -138,8 +139,8 @@ func (e *staleError) Error() string {
 
 func (e *staleError) Unwrap() error { return e.trouble }
 
-// AcquireLease takes the lease of a set, or waits for it. The errors are *LeaseHeldError and
-// *RequestError. The lease must be ended with Release or Delete.
+// AcquireLease takes the lease of a set, or waits for it. The errors are *LeaseHeldError,
+// *LeaseOwnerError and *RequestError. The lease must be ended with Release or Delete.
 func (c *Client) AcquireLease(ctx context.Context, owner Owner, options LeaseOptions) (*Lease, error) {
 	l := &Lease{
 		client: c, owner: owner, identity: options.Holder + ", run " + options.Run,

@@ -64,6 +64,8 @@ type waiting struct {
 	// renewal is the last one seen, and since when.
 	renewal string
 	since   time.Time
+	// alive: a renewal was seen while waiting.
+	alive bool
 	// told is the holder that the wait was told for.
 	told string
 	held *LeaseHeldError
@@ -84,6 +86,7 @@ func (w *waiting) free(found *unstructured.Unstructured) bool {
 	now := w.client.clock.Now()
 	renewal := sentence(" ", string(found.GetUID()), identity, text(found.Object, "spec", "renewTime"))
 	if renewal != w.renewal {
+		w.alive = w.renewal != ""
 		w.renewal, w.since = renewal, now
 	}
 	duration := leaseDuration
@@ -93,18 +96,23 @@ func (w *waiting) free(found *unstructured.Unstructured) bool {
 	return now.Sub(w.since) >= duration
 }
 
-// pause is how long to wait until the next look at the lease; an error when time is up.
+// pause is how long to wait until the next look at the lease; an error when time is up. That is
+// never before the holder was seen alive: else a dead one could keep the impatient out for ever.
 func (w *waiting) pause(found *unstructured.Unstructured) (time.Duration, error) {
 	holder, passed := holderOf(found), w.passed()
 	w.held = &LeaseHeldError{Namespace: w.owner.Namespace, Name: recordName(w.owner), Holder: holder, Waited: passed}
-	if passed >= w.options.Timeout {
+	limit := w.options.Timeout
+	if !w.alive {
+		limit = max(limit, leaseDuration)
+	}
+	if passed >= limit {
 		return 0, w.held
 	}
 	if w.told != holder.Identity && w.options.Waiting != nil {
 		w.told = holder.Identity
 		w.options.Waiting(holder)
 	}
-	return min(leasePoll, w.options.Timeout-passed), nil
+	return min(leasePoll, limit-passed), nil
 }
 
 // orInterrupted is err, or the wait where that was cancelled.

@@ -47,8 +47,8 @@ func (l *Lease) renew(ctx context.Context) error {
 			l.confirm(saved, sent)
 			return nil
 		}
-		if !overtaken(err) || try == renewalTries {
-			return l.failed("update", err)
+		if err = l.failed("update", err); !overtaken(err) || try == renewalTries {
+			return err
 		}
 		// It has changed: by somebody who has taken it, or only added a label; or the answer to an
 		// earlier renewal of ours was lost.

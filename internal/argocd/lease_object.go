@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -90,7 +91,7 @@ func (l *Lease) get(ctx context.Context) (*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	if !l.owner.owns(found) {
-		return nil, &foreignLeaseError{lease: l.owner.Namespace + "/" + recordName(l.owner), of: found.GetAnnotations()[OwnerAnnotation], owner: l.owner}
+		return nil, &LeaseOwnerError{Namespace: l.owner.Namespace, Name: recordName(l.owner), Owner: found.GetAnnotations()[OwnerAnnotation]}
 	}
 	return found, nil
 }
@@ -116,21 +117,24 @@ func (l *Lease) request(ctx context.Context, verb string, do func() error) error
 
 // failed says in the error what was asked.
 func (l *Lease) failed(verb string, err error) error {
-	if err == nil {
-		return nil
+	var foreign *LeaseOwnerError
+	if err == nil || errors.As(err, &foreign) {
+		return err
 	}
 	return &RequestError{Verb: verb, Resource: leases.GroupResource().String(), Namespace: l.owner.Namespace, Name: recordName(l.owner), Err: err}
 }
 
-// foreignLeaseError: a Lease of that name is not that of the set.
-type foreignLeaseError struct {
-	lease, of string
-	owner     Owner
+// LeaseOwnerError: a Lease of the name that the set needs is not that of the set.
+type LeaseOwnerError struct {
+	// Namespace and Name are those of the Lease.
+	Namespace, Name string
+	// Owner is the set that it is of; empty when it does not say.
+	Owner string
 }
 
-func (e *foreignLeaseError) Error() string {
-	if e.of == "" {
-		return fmt.Sprintf("the Lease %s has no annotation %s: %q, so it is not that of the set; delete it if nothing needs it", e.lease, OwnerAnnotation, e.owner)
+func (e *LeaseOwnerError) Error() string {
+	if e.Owner == "" {
+		return fmt.Sprintf("the Lease %s/%s does not say which set it is of (annotation %s)", e.Namespace, e.Name, OwnerAnnotation)
 	}
-	return fmt.Sprintf("the Lease %s is that of the set %s, not of %s: choose another name for one of them", e.lease, e.of, e.owner)
+	return fmt.Sprintf("the Lease %s/%s is that of the set %s", e.Namespace, e.Name, e.Owner)
 }
