@@ -112,4 +112,4 @@ func (c *groupCommand) gone(limit time.Duration) time.Duration {
 }
 
 // orphanLimit is how long a provider may live on after its terraform: it must not go on rolling out.
-const orphanLimit = 10 * time.Second
+const orphanLimit = 15 * time.Second

@@ -135,7 +135,9 @@ func (s *story) strikeAndResume(x strike, args []string) {
 		x.deliver(c, x.pause)
 	}
 	r := c.wait()
+	ended := time.Now()
 	at.orphaned = c.gone(orphanLimit)
+	s.must(s.seen.restsSince(ended.Add(lastWords)))
 	if at.missed && r.code != exitEmpty {
 		s.Fatalf("terraform %v failed before %s: exit code %d\n%s", args, x, r.code, r.out)
 	}
@@ -148,6 +150,25 @@ func (s *story) strikeAndResume(x strike, args []string) {
 		r = s.startBinary(args...).wait()
 	}
 	s.strikes = append(s.strikes, at)
+}
+
+// lastWords is how long after the end of terraform a request that was under way may still show.
+const lastWords = time.Second
+
+// restsSince fails if an Application was begun after an instant: a provider without its terraform
+// must not go on.
+func (r *recorder) restsSince(instant time.Time) func() error {
+	return func() error {
+		last := map[string]*appState{}
+		for _, s := range r.since() {
+			before := last[s.Name]
+			if s.Seen.After(instant) && !s.Deleted && before != nil && (s.began(before) || s.Spec != before.Spec || s.Deleting && !before.Deleting) {
+				return fmt.Errorf("%s was begun %s after the end of terraform: %s", s.Name, s.Seen.Sub(instant)+lastWords, s)
+			}
+			last[s.Name] = s
+		}
+		return nil
+	}
 }
 
 // waitFor waits for the instant of the strike; it is false when terraform ends before.
