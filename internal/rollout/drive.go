@@ -80,22 +80,16 @@ func (e *engine) clock(a *app, now time.Time) {
 	}
 }
 
-// stands tells that the Application is Suspended, or that a sync window holds back our operation
-// or one that we wait for, and that this may take as long as the whole run.
+// stands tells that the Application is Suspended, or that a sync window holds back its operation,
+// ours or one that we wait for, and that this may take as long as the whole run.
 func (e *engine) stands(a *app) bool {
 	if a.live == nil {
 		return false
 	}
-	o := a.live.Operation
-	switch a.state {
-	case entering:
-		return e.opt.WaitForWindow && o.Active() && o.Blocked
-	case flying:
-		return e.opt.WaitForWindow && o.Token == a.token && o.Active() && o.Blocked
-	case verifying, awaiting:
-		return e.waitsSuspended(a.live) && !o.Active()
+	if o := a.live.Operation; o.Active() {
+		return e.opt.WaitForWindow && o.Blocked
 	}
-	return false
+	return (a.state == verifying || a.state == awaiting) && e.waitsSuspended(a.live)
 }
 
 // late tells that the time of an Application is over.
@@ -183,10 +177,10 @@ func (e *engine) certain(a *app, now time.Time) bool {
 }
 
 // adoptable is the token of an active operation that deploys exactly our target, from a run
-// that was interrupted.
+// that was interrupted. One that is being terminated will not deploy it.
 func (e *engine) adoptable(a *app) string {
 	l, o, revisions := a.live, a.live.Operation, e.revisions(a)
-	if a.want.Mode != ModeSync || l.Hash != a.want.Hash || revisions == nil {
+	if a.want.Mode != ModeSync || o.Phase == Terminating || l.Hash != a.want.Hash || revisions == nil {
 		return ""
 	}
 	if o.Pending != "" && o.PendingTarget == a.want.Hash && slices.Equal(o.PendingRevisions, revisions) && o.Pending != "?" {
@@ -208,6 +202,7 @@ func (e *engine) adopt(a *app, token, why string, now time.Time) {
 func (e *engine) becomes(a *app, s state, now time.Time, why string) {
 	a.state, a.reason = s, why
 	a.trouble, a.healthy = "", time.Time{}
+	e.clock(a, now)
 	e.say(now, a, a.phaseOf(), why)
 }
 

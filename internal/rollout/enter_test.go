@@ -96,6 +96,17 @@ func TestEnteringAnApplication(t *testing.T) {
 			d.pass(6 * time.Second)
 			d.over(true)
 		},
+		"one that is being terminated is waited for, and the target synced anew": func(t *testing.T) {
+			d := newDesk(t, planOf("a"), deskOptions())
+			d.see("a", there, func(l *Live) {
+				l.Operation = Operation{Pending: "earlier", PendingTarget: "new", PendingRevisions: []string{pinned}, Token: "earlier", Phase: Terminating}
+			})
+			d.listed()
+			d.quiet()
+			d.see("a", failedWith("Operation terminated"))
+			d.unfailed()
+			d.asked("a", Write)
+		},
 		"an operation of an interrupted run to another target is waited for": func(t *testing.T) {
 			d := newDesk(t, planOf("a"), deskOptions())
 			d.see("a", old, func(l *Live) {

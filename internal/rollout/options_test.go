@@ -164,6 +164,16 @@ func TestAcceptingOutOfSync(t *testing.T) {
 			d.pass(5 * time.Second)
 			d.over(true)
 		},
+		"also when HEAD is broken by now, and our sync left something out": func(t *testing.T) {
+			d := start(t, planOf("a"), old)
+			d.sync("a")
+			d.see("a", succeeded, pruneSkipped)
+			d.pass(quietDelay)
+			d.accept(d.asked("a", Refresh))
+			d.answered("a", compared(SyncUnknown, sha(5)), health(Healthy), failsWith("ComparisonError", "broken"))
+			d.pass(5 * time.Second)
+			d.over(true)
+		},
 		"bad health is as bad as ever": func(t *testing.T) {
 			d := start(t, planOf("a"), old)
 			d.sync("a")

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +37,7 @@ func TestEveryRunWithoutARealFailureSucceedsInOrder(t *testing.T) {
 		tr := traits{
 			trouble: rapid.Bool().Draw(t, "with trouble"), removals: rapid.Bool().Draw(t, "with removals"),
 			manual: rapid.Bool().Draw(t, "with manual steps"), atOnce: rapid.IntRange(0, 4).Draw(t, "at once") == 0,
+			held: rapid.IntRange(0, 3).Draw(t, "with held ones") == 0,
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "outside") {
 		case 1:
@@ -57,7 +57,7 @@ func TestAnInterruptedRolloutReachesTheSameEndWhenRunAgain(t *testing.T) {
 		tr := traits{
 			trouble: rapid.Bool().Draw(t, "with trouble"), removals: rapid.Bool().Draw(t, "with removals"),
 			manual: rapid.Bool().Draw(t, "with manual steps"), moving: rapid.Bool().Draw(t, "moving"),
-			atOnce: rapid.IntRange(0, 4).Draw(t, "at once") == 0,
+			atOnce: rapid.IntRange(0, 4).Draw(t, "at once") == 0, held: rapid.IntRange(0, 3).Draw(t, "with held ones") == 0,
 		}
 		sc := drawScenario(t, tr)
 		sc.w.start(sc.plan, sc.opt, sc.config)
@@ -67,8 +67,7 @@ func TestAnInterruptedRolloutReachesTheSameEndWhenRunAgain(t *testing.T) {
 			}
 			sc.interrupt(t)
 			sc.judge(t)
-			sc.opt.Deadline = sc.w.now.Add(time.Hour)
-			sc.limit = sc.opt.Deadline.Add(slack)
+			sc.until(100 * time.Hour)
 			sc.w.start(sc.plan, sc.opt, sc.config)
 		}
 		sc.drive(t, endless)
@@ -78,11 +77,7 @@ func TestAnInterruptedRolloutReachesTheSameEndWhenRunAgain(t *testing.T) {
 				t.Fatalf("%s ended as %s %q\n%s", a.name, a.hash, a.step, sc.story())
 			}
 		}
-		for target, n := range sc.w.check.ops {
-			if n > 1 {
-				t.Fatalf("%s was synced %d times\n%s", target, n, sc.story())
-			}
-		}
+		sc.once(t, "")
 	})
 }
 
@@ -116,8 +111,7 @@ func TestAPlanThatIsDoneNeedsNoRequestAtAll(t *testing.T) {
 			}
 			d.Proven = true
 		}
-		sc.opt.Deadline = sc.w.now.Add(time.Hour)
-		sc.limit = sc.opt.Deadline
+		sc.until(time.Hour)
 		clear(sc.w.requests)
 		began := sc.w.now
 		sc.w.start(sc.plan, sc.opt, sc.config)
@@ -132,60 +126,12 @@ func TestAPlanThatIsDoneNeedsNoRequestAtAll(t *testing.T) {
 	})
 }
 
-// victim picks an Application that we sync and that is not at its target yet.
-func (sc *scenario) victim(t *rapid.T) (*simApp, *Desired) {
-	var found []*Desired
-	for i := range sc.plan.Apps {
-		d := &sc.plan.Apps[i]
-		if a := sc.w.apps[d.Name]; d.Mode == ModeSync && a.hash != "target" {
-			found = append(found, d)
-		}
-	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	d := rapid.SampledFrom(found).Draw(t, "victim")
-	return sc.w.apps[d.Name], d
-}
-
-func TestAFailureEndsTheRunInTimeAndIsNamed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		sc := drawScenario(t, traits{removals: rapid.Bool().Draw(t, "with removals"), moving: rapid.Bool().Draw(t, "moving")})
-		a, d := sc.victim(t)
-		if a == nil {
-			return
-		}
-		f := rapid.SampledFrom(failings).Draw(t, "failing")
-		a.nature.hooksOnly, sc.w.check.srcs[a.name] = false, "changed"
-		f.apply(&a.nature)
-		a.nature.shrugs = rapid.IntRange(0, 2).Draw(t, "shrugs")
-		if f.name == "the controller is down" {
-			sc.w.check.disturbed[a.name] = true // nobody ends its operation
-		}
-		sc.w.start(sc.plan, sc.opt, sc.config)
-		sc.drive(t, endless)
-		o := sc.w.session.engine.outcome()
-		sc.w.check.over(o)
-		sc.judge(t)
-		if len(o.Failures) == 0 || o.Failures[0].App != a.name || o.Failures[0].Step != sc.plan.Steps[d.Step].Label {
-			t.Fatalf("%s, but the failures are %v\n%s", f.name, o.Failures, sc.story())
-		}
-		if !slices.Contains(f.kinds, o.Failures[0].Kind) {
-			t.Fatalf("%s, but the failure is %v\n%s", f.name, o.Failures[0], sc.story())
-		}
-		for _, other := range sc.plan.Apps {
-			if (other.Step > d.Step || other.Step == NoStep) && !sc.w.check.writes[other.Name].IsZero() {
-				t.Fatalf("%s of a later step was written\n%s", other.Name, sc.story())
-			}
-		}
-	})
-}
-
 func TestWhateverOthersDoTheRunEndsAndKeepsItsPromises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sc := drawScenario(t, traits{
 			trouble: true, removals: rapid.Bool().Draw(t, "with removals"), moving: rapid.Bool().Draw(t, "moving"),
 			foreign: rapid.Bool().Draw(t, "foreign"), manual: rapid.Bool().Draw(t, "with manual steps"),
+			held: rapid.IntRange(0, 3).Draw(t, "with held ones") == 0,
 		})
 		for range rapid.IntRange(1, 3).Draw(t, "sabotages") {
 			a := sc.w.apps[rapid.SampledFrom(sc.w.names).Draw(t, "whom")]
@@ -195,11 +141,11 @@ func TestWhateverOthersDoTheRunEndsAndKeepsItsPromises(t *testing.T) {
 		config, refusals := sc.config, rapid.IntRange(0, 40).Draw(t, "refusals per thousand")
 		sc.config = func(s *session) {
 			config(s)
-			s.failRequests = func(action Action) error {
+			s.failRequests = func(action Action) (error, bool) {
 				if action.Verb != Terminate && sc.w.rng.IntN(1000) < refusals {
-					return errForbidden
+					return errForbidden, sc.w.chance(30)
 				}
-				return nil
+				return nil, false
 			}
 		}
 		sc.opt.AppTimeout = 2 * time.Minute

@@ -12,8 +12,11 @@ type nature struct {
 	naive    bool
 	// ends is the health a deployment of the target ends with; empty means Healthy.
 	ends string
-	// blipAfter and blip make it Degraded for a while after it has become healthy.
+	// pause keeps it Suspended for a while before that.
+	pause time.Duration
+	// blipAfter and blip make it Degraded (or what blipAs says) for a while after it has become healthy.
 	blipAfter, blip time.Duration
+	blipAs          string
 	// opTime is how long an attempt takes; stuck ones never end.
 	opTime time.Duration
 	stuck  bool
@@ -254,6 +257,8 @@ func (w *world) apply(a *simApp, op *simOp) {
 	}
 	first, wait := Progressing, n.progress
 	switch {
+	case n.progress == 0 && n.pause > 0:
+		first = Suspended
 	case n.progress == 0:
 		first = ends
 	case n.naive:
@@ -261,13 +266,24 @@ func (w *world) apply(a *simApp, op *simOp) {
 		set(min(300*time.Millisecond, n.progress/2), Progressing)
 	}
 	w.setTruth(a, deployed{content, first})
+	if n.pause > 0 {
+		set(wait, Suspended)
+		wait += n.pause
+	}
 	if wait > 0 {
 		set(wait, ends)
 	}
 	if n.blip > 0 {
-		set(wait+n.blipAfter+time.Millisecond, Degraded)
+		set(wait+n.blipAfter+time.Millisecond, orElse(n.blipAs, Degraded))
 		set(wait+n.blipAfter+n.blip+time.Millisecond, ends)
 	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
 }
 
 // end completes an operation: status, history and `.operation` in one patch without a test.

@@ -34,6 +34,11 @@ type checker struct {
 	ours    map[string]string // token of this run
 	// ops counts the operations of ours that Argo CD has begun, over all runs, by target.
 	ops map[string]int
+
+	// hopeless: something was answered after which nothing may begin, whatever may fail.
+	hopeless bool
+	closed   map[int]time.Time // when the last Application of a step was done, or had failed
+	rested   map[int]bool      // steps whose soak has been judged
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -48,12 +53,11 @@ func (c *checker) newRun(s *session, plan Plan, opt Options) {
 	c.halted, c.flying, c.synced = false, map[string]bool{}, map[Source]string{}
 	c.gone = map[string]bool{}
 	c.asked, c.ours = map[string]string{}, map[string]string{}
+	c.hopeless, c.closed, c.rested = false, map[int]time.Time{}, map[int]bool{}
 	for i := range plan.Apps {
 		c.wants[plan.Apps[i].Name] = &plan.Apps[i]
 	}
 }
-
-func (c *checker) want(name string) *Desired { return c.wants[name] }
 
 // told keeps what the engine knows.
 func (c *checker) told(name string, l *Live, uid string) {
@@ -73,6 +77,9 @@ func (c *checker) told(name string, l *Live, uid string) {
 func (c *checker) sent(action Action) {
 	c.verbs[action.Verb]++
 	a, want, seen := c.w.apps[action.App], c.wants[action.App], c.seen[action.App]
+	if slices.Contains(c.plan.Held, a.name) && action.Verb != DisableAutomated {
+		c.fail("%s is held back, but asked to %s", a.name, action.Verb)
+	}
 	switch action.Verb {
 	case Write:
 		c.write(a, want, seen, action)
@@ -97,6 +104,7 @@ func (c *checker) write(a *simApp, want *Desired, seen *Live, action Action) {
 	case seen != nil && seen.Operation.Active():
 		c.fail("%s: written over a running operation", a.name)
 	}
+	c.automatedOff(a.name)
 	c.entered[a.name] = true
 	c.writes[a.name] = c.w.now
 	for i := range c.plan.Apps {
@@ -104,6 +112,7 @@ func (c *checker) write(a *simApp, want *Desired, seen *Live, action Action) {
 			c.finished(c.w.apps[w.Name], w, "before "+a.name+" was written", want.Step != NoStep)
 		}
 	}
+	c.soaked(want.Step, a.name+" was written")
 	if action.Sync == nil {
 		return
 	}
@@ -174,11 +183,14 @@ func (c *checker) finished(a *simApp, want *Desired, when string, gated bool) {
 	if c.disturbed[a.name] {
 		return
 	}
+	if c.forgiven(a, when) {
+		return
+	}
 	if what := c.at(a, want); what != "" {
 		c.fail("%s not at its target %s: %s", a.name, when, what)
 	}
 	now := c.w.now
-	if gated && !c.opt.IgnoreUnhealthyEarlier && !a.lately(now.Add(-2*c.lag), now) {
+	if gated && !c.opt.IgnoreUnhealthyEarlier && !a.lately(c.well, now.Add(-2*c.lag), now) {
 		c.fail("%s has been unhealthy for long %s: %v", a.name, when, a.spans)
 	}
 }
@@ -195,9 +207,12 @@ func (c *checker) look() {
 		if x.state == done {
 			c.concluded(c.w.apps[name], x, was)
 		}
+		if want := c.wants[name]; want != nil && (x.state == done || x.state == failed) {
+			c.closed[want.Step] = c.w.now
+		}
 		c.before[name] = x.state
 	}
-	if e.halted() && !c.halted {
+	if c.mustHalt() && !c.halted {
 		c.halted = true
 		for name, x := range e.apps {
 			c.flying[name] = x.state != idle
@@ -208,6 +223,10 @@ func (c *checker) look() {
 // concluded: the engine says that this Application is done.
 func (c *checker) concluded(a *simApp, x *app, was state) {
 	want, now := c.wants[a.name], c.w.now
+	if slices.Contains(c.plan.Held, a.name) {
+		c.fail("%s is held back, but counts as done", a.name)
+		return
+	}
 	if want == nil {
 		if a.exists && a.uid == x.uid {
 			c.fail("%s counts as deleted, but is there", a.name)
@@ -233,12 +252,12 @@ func (c *checker) concluded(a *simApp, x *app, was state) {
 	case want.Mode == ModeAutomated && (a.running() || now.Sub(a.opEnded) < c.lag):
 	case want.Mode == ModeWrite || settled && want.Proven:
 	case settled:
-		if !a.lately(now.Add(-2*c.lag), now) {
+		if !a.lately(c.well, now.Add(-2*c.lag), now) {
 			c.fail("%s counts as done already, but is not healthy: %v", a.name, a.spans)
 		}
-	case !a.healthyFor(now.Add(-c.opt.MinHealthy), now.Add(-c.lag), c.lag):
+	case !a.healthyFor(c.well, now.Add(-c.opt.MinHealthy), now.Add(-c.lag), c.lag):
 		c.fail("%s counts as done, but was not healthy for %s: %v", a.name, c.opt.MinHealthy, a.spans)
-	case !a.lately(now.Add(-c.lag), now):
+	case !a.lately(c.well, now.Add(-c.lag), now):
 		c.fail("%s counts as done, but is not healthy: %v", a.name, a.spans)
 	}
 	if written, ok := c.writes[a.name]; ok && want.Mode == ModeManual {
@@ -252,8 +271,13 @@ func (c *checker) concluded(a *simApp, x *app, was state) {
 // deletion judges PrepareDelete and Delete.
 func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 	for i := range c.plan.Apps {
-		c.finished(c.w.apps[c.plan.Apps[i].Name], &c.plan.Apps[i], "before "+a.name+" was deleted", false)
+		name := c.plan.Apps[i].Name
+		if c.session.engine.apps[name].state == failed {
+			c.fail("deletion of %s begun although %s has failed", a.name, name)
+		}
+		c.finished(c.w.apps[name], &c.plan.Apps[i], "before "+a.name+" was deleted", false)
 	}
+	c.soaked(NoStep, a.name+" was deleted")
 	if c.halted && !c.flying[a.name] {
 		c.fail("deletion of %s begun after the run was halted", a.name)
 	}
@@ -310,6 +334,7 @@ func (c *checker) over(o Outcome) {
 	if !o.OK() {
 		return
 	}
+	c.soaked(NoStep, "the run has succeeded")
 	for i := range c.plan.Apps {
 		want := &c.plan.Apps[i]
 		if a := c.w.apps[want.Name]; !c.disturbed[a.name] {

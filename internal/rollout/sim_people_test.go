@@ -9,9 +9,9 @@ import (
 )
 
 // move lets HEAD move while the run goes on. A broken HEAD must not matter once the revisions
-// are known.
-func (sc *scenario) move(t *rapid.T) {
-	known := len(sc.plan.Pins) > 0 && sc.plan.DisableAutomated
+// are known; when they will be asked for again, it is never broken.
+func (sc *scenario) move(t *rapid.T, again bool) {
+	known := len(sc.plan.Pins) > 0 && sc.plan.DisableAutomated && !again
 	for range rapid.IntRange(1, 3).Draw(t, "commits") {
 		s := Source{RepoURL: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "repository"), TargetRevision: "main"}
 		broken := known && rapid.Bool().Draw(t, "broken")
@@ -130,28 +130,6 @@ func brief(l *Live) string {
 		text = strings.ReplaceAll(text, s, "")
 	}
 	return text
-}
-
-// failing is one way in which an Application fails, and the kinds that may be reported.
-type failing struct {
-	name  string
-	apply func(n *nature)
-	kinds []Kind
-}
-
-// failings end every rollout that has to bring such an Application to its target.
-var failings = []failing{
-	{"every attempt fails", func(n *nature) { n.fails, n.retryAfter = 1000, 10*time.Second }, []Kind{KindSyncFailed}},
-	{"the only attempt fails", func(n *nature) { n.fails, n.limit = 1000, 0 }, []Kind{KindSyncFailed}},
-	{"it becomes Degraded", func(n *nature) { n.ends = Degraded }, []Kind{KindDegraded}},
-	{"it stays Suspended", func(n *nature) { n.ends = Suspended }, []Kind{KindSuspended}},
-	{"it stays Progressing", func(n *nature) { n.ends = Progressing }, []Kind{KindProgressing}},
-	{"it stays OutOfSync", func(n *nature) { n.outOfSync = true }, []Kind{KindOutOfSync}},
-	{"its spec is not valid", func(n *nature) { n.invalid = true }, []Kind{KindSyncFailed, KindInvalid}},
-	{"its operation never ends", func(n *nature) { n.stuck = true }, []Kind{KindTimeout}},
-	{"a sync window is closed", func(n *nature) { n.window = simStart.Add(1000 * time.Hour) }, []Kind{KindSyncWindow}},
-	{"the controller is down", func(n *nature) { n.silent = simStart.Add(1000 * time.Hour) }, []Kind{KindSilent}},
-	{"its operations vanish", func(n *nature) { n.lose = 1000 }, []Kind{KindLost}},
 }
 
 // sabotage is what somebody else does to an Application at any time.

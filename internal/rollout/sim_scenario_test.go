@@ -31,6 +31,8 @@ type traits struct {
 	removals bool
 	manual   bool
 	atOnce   bool // AllAtOnce, with and without automated sync
+	held     bool // Applications that are held back
+	changing bool // the plan changes
 }
 
 func newWorld(seed uint64) *world {
@@ -45,20 +47,22 @@ func newWorld(seed uint64) *world {
 func drawScenario(t *rapid.T, tr traits) *scenario {
 	seed := rapid.Uint64().Draw(t, "seed")
 	w := newWorld(seed)
+	histories.Add(1)
 	sc := &scenario{w: w}
-	sc.opt = Options{
-		AppTimeout: 5 * time.Minute, DegradedGrace: 30 * time.Second, ErrorGrace: 10 * time.Second, DeleteTimeout: 2 * time.Minute,
-		MinHealthy: rapid.SampledFrom([]time.Duration{0, 2 * time.Second, 5 * time.Second}).Draw(t, "min healthy"),
-		Deadline:   simStart.Add(time.Hour),
-	}
-	sc.limit = sc.opt.Deadline.Add(slack)
-	sources := []Source{{RepoURL: "a", TargetRevision: "main"}, {RepoURL: "b", TargetRevision: "main"}, {RepoURL: "c", TargetRevision: sha(7)}}
-	sc.drawSteps(t, tr)
+	sc.drawOptions(t)
+	large := rapid.IntRange(0, 24).Draw(t, "large") == 24
+	sc.drawSteps(t, tr, large)
 	count := rapid.IntRange(1, 7).Draw(t, "apps")
-	for i := range count {
-		sc.drawApp(t, tr, fmt.Sprintf("app-%d", i), sources)
+	if large {
+		count = rapid.IntRange(20, 40).Draw(t, "many apps")
 	}
-	for i, s := range sources[:2] {
+	for i := range count {
+		sc.drawApp(t, tr, fmt.Sprintf("app-%02d", i))
+	}
+	if tr.held {
+		sc.drawHeld(t)
+	}
+	for i, s := range simSources[:2] {
 		w.branches[s] = []commit{{sha: sha(100 + i), touches: w.some(100)}}
 		if w.chance(50) {
 			w.branches[s] = append(w.branches[s], commit{sha: sha(200 + i), touches: w.some(60)})
@@ -77,7 +81,7 @@ func drawScenario(t *rapid.T, tr traits) *scenario {
 		s.deaf = 3
 	}
 	if tr.moving {
-		sc.move(t)
+		sc.move(t, tr.changing)
 	}
 	if tr.foreign {
 		sc.disturb(t)
@@ -88,7 +92,56 @@ func drawScenario(t *rapid.T, tr traits) *scenario {
 	return sc
 }
 
-func (sc *scenario) drawSteps(t *rapid.T, tr traits) {
+// simSources are a branch of each of two repositories, and a commit of a third.
+var simSources = []Source{{RepoURL: "a", TargetRevision: "main"}, {RepoURL: "b", TargetRevision: "main"}, {RepoURL: "c", TargetRevision: sha(7)}}
+
+// longest is how long anything in a scenario may keep a run waiting that waits for it.
+const longest = 20 * time.Minute
+
+// drawOptions draws the policy of the rollout.
+func (sc *scenario) drawOptions(t *rapid.T) {
+	seconds := func(what string, s ...int) time.Duration {
+		return time.Duration(rapid.SampledFrom(s).Draw(t, what)) * time.Second
+	}
+	sc.opt = Options{
+		AppTimeout: 5 * time.Minute, DegradedGrace: 30 * time.Second, ErrorGrace: 10 * time.Second, DeleteTimeout: 2 * time.Minute,
+		MinHealthy:  seconds("min healthy", 0, 2, 5),
+		SoakTime:    seconds("soak", 0, 0, 0, 5, 15, 60),
+		MaxFailures: rapid.SampledFrom([]int{0, 0, 1, 2, 5}).Draw(t, "max failures"),
+		Suspended:   rapid.SampledFrom([]SuspendedPolicy{"", SuspendedWait, SuspendedAccept, SuspendedFail}).Draw(t, "suspended"),
+		AllRetries:  rapid.Bool().Draw(t, "all retries"), WaitForWindow: rapid.Bool().Draw(t, "wait for window"),
+		AcceptOutOfSync:        rapid.IntRange(0, 2).Draw(t, "accept out of sync") == 0,
+		IgnoreUnhealthyEarlier: rapid.IntRange(0, 7).Draw(t, "ignore unhealthy") == 0,
+	}
+	sc.until(100 * time.Hour)
+}
+
+// until sets the deadline of the next run.
+func (sc *scenario) until(d time.Duration) {
+	sc.opt.Deadline = sc.w.now.Add(d)
+	sc.limit = sc.opt.Deadline.Add(slack)
+}
+
+// drawHeld adds Applications that are held back; all sorts of things happen to them.
+func (sc *scenario) drawHeld(t *rapid.T) {
+	w := sc.w
+	for i := range rapid.IntRange(1, 3).Draw(t, "held") {
+		a := &simApp{name: fmt.Sprintf("held-%d", i), sources: simSources[2:], nature: nature{opTime: time.Second, limit: 5}}
+		sc.plan.Held = append(sc.plan.Held, a.name)
+		w.add(a)
+		what := rapid.IntRange(0, 9).Draw(t, "to the held")
+		w.after(w.between(0, 20*time.Second), func() {
+			switch {
+			case what < 8:
+				sc.sabotage(a, what)
+			case a.exists:
+				w.setTruth(a, deployed{a.truth.content, Degraded})
+			}
+		})
+	}
+}
+
+func (sc *scenario) drawSteps(t *rapid.T, tr traits, large bool) {
 	sc.plan.NoStepLabel = NoStepLabel
 	if tr.atOnce {
 		sc.plan.Steps = []Step{{Label: AllAtOnceLabel, Limit: -1}}
@@ -96,8 +149,11 @@ func (sc *scenario) drawSteps(t *rapid.T, tr traits) {
 	}
 	sc.plan.DisableAutomated = true
 	n := rapid.IntRange(1, 4).Draw(t, "steps")
+	if large {
+		n = 6
+	}
 	for i := range n {
-		limit := rapid.SampledFrom([]int{-1, 1, 2}).Draw(t, "limit")
+		limit := rapid.SampledFrom([]int{-1, 1, 2, 3}).Draw(t, "limit")
 		if tr.manual && rapid.IntRange(0, 2).Draw(t, "manual") == 0 {
 			limit = -2
 		}
@@ -105,7 +161,7 @@ func (sc *scenario) drawSteps(t *rapid.T, tr traits) {
 	}
 }
 
-func (sc *scenario) drawApp(t *rapid.T, tr traits, name string, sources []Source) {
+func (sc *scenario) drawApp(t *rapid.T, tr traits, name string) *simApp {
 	a := &simApp{name: name}
 	d := Desired{Name: name, Mode: ModeSync, Hash: "target"}
 	d.Step = rapid.IntRange(-1, len(sc.plan.Steps)-1).Draw(t, "step")
@@ -120,17 +176,29 @@ func (sc *scenario) drawApp(t *rapid.T, tr traits, name string, sources []Source
 	case sc.plan.Steps[d.Step].Limit == -2:
 		d.Mode = ModeManual
 	}
-	d.Sources = []Source{sources[rapid.IntRange(0, 2).Draw(t, "source")]}
+	d.Sources = []Source{simSources[rapid.IntRange(0, 2).Draw(t, "source")]}
 	if rapid.IntRange(0, 3).Draw(t, "several") == 0 {
-		d.Sources = sources[:2]
+		d.Sources = simSources[:2]
 	}
 	a.sources = d.Sources
-	a.nature = sc.drawNature(t, tr)
+	a.nature = sc.drawNature(t, tr, d.Mode)
 	sc.plan.Apps = append(sc.plan.Apps, d)
 	sc.w.add(a)
+	return a
 }
 
-func (sc *scenario) drawNature(t *rapid.T, tr traits) nature {
+// suspendedFor is how long an Application may be Suspended without that being a failure.
+func (sc *scenario) suspendedFor(t *rapid.T) time.Duration {
+	switch {
+	case sc.opt.Suspended == SuspendedFail || rapid.Bool().Draw(t, "shortly suspended"):
+		return 5 * time.Second
+	case sc.opt.Suspended == SuspendedAccept:
+		return 1000 * time.Hour
+	}
+	return longest
+}
+
+func (sc *scenario) drawNature(t *rapid.T, tr traits, mode Mode) nature {
 	n := nature{
 		opTime:   time.Duration(rapid.SampledFrom([]int{30, 200, 3000}).Draw(t, "op ms")) * time.Millisecond,
 		progress: time.Duration(rapid.SampledFrom([]int{0, 50, 1000, 8000}).Draw(t, "progress ms")) * time.Millisecond,
@@ -140,19 +208,32 @@ func (sc *scenario) drawNature(t *rapid.T, tr traits) nature {
 	if !tr.trouble {
 		return n
 	}
-	switch rapid.IntRange(0, 8).Draw(t, "trouble") {
+	switch rapid.IntRange(0, 12).Draw(t, "trouble") {
 	case 0:
 		n.fails = 1
+		if sc.opt.AllRetries {
+			n.fails, n.retryAfter = rapid.IntRange(1, 3).Draw(t, "fails"), 15*time.Second
+		}
 	case 1:
 		n.lose = rapid.IntRange(1, maxSubmits-1).Draw(t, "lost")
 	case 2:
-		n.blip, n.blipAfter = 5*time.Second, time.Duration(rapid.IntRange(0, 10).Draw(t, "blip after"))*time.Second
+		n.blip, n.blipAfter = 5*time.Second, time.Duration(rapid.IntRange(0, 25).Draw(t, "blip after"))*time.Second
 	case 3:
 		n.windowBlip = true
 	case 4:
 		n.silent = simStart.Add(20 * time.Second)
 	case 5:
 		n.hooksOnly = true
+	case 6:
+		n.pause = sc.suspendedFor(t)
+	case 7:
+		n.blip, n.blipAfter, n.blipAs = sc.suspendedFor(t), time.Duration(rapid.IntRange(0, 25).Draw(t, "suspended after"))*time.Second, Suspended
+	case 8:
+		if sc.opt.WaitForWindow && mode != ModeAutomated {
+			n.window = simStart.Add(time.Duration(rapid.SampledFrom([]int{20, 300, 1200}).Draw(t, "window")) * time.Second)
+		}
+	case 9:
+		n.outOfSync = sc.opt.AcceptOutOfSync && mode == ModeSync
 	}
 	return n
 }
@@ -220,6 +301,7 @@ func (sc *scenario) pin(t *rapid.T) {
 	for i := range sc.plan.Apps {
 		d := &sc.plan.Apps[i]
 		head := sc.w.head(d.Sources)
+		d.Revisions = nil
 		switch {
 		case known == "revisions" && d.Mode == ModeSync:
 			d.Revisions = head

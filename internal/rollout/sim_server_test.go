@@ -14,7 +14,7 @@ type session struct {
 	store  map[string]*Live
 	listed bool
 	// failRequests refuses actions.
-	failRequests func(Action) error
+	failRequests func(Action) (err error, hopeless bool)
 	// twist plants mistakes: it changes an action on its way, or swallows it.
 	twist func(*Action) bool
 	// ambiguous lets some accepted writes look like conflicts, as after a repeated request.
@@ -121,9 +121,9 @@ func (w *world) acted(s *session) {
 			continue
 		}
 		w.check.sent(action)
-		known := s.store[action.App]
+		known, spec := s.store[action.App], w.check.spec(action.App)
 		w.after(w.between(time.Millisecond, 60*time.Millisecond), func() {
-			result := w.do(s, action, known)
+			result := w.do(s, action, known, spec)
 			w.after(w.between(time.Millisecond, 80*time.Millisecond), func() { w.answer(s, result) })
 		})
 	}
@@ -134,6 +134,7 @@ func (w *world) answer(s *session, r Result) {
 	if w.session != s || s.engine.over {
 		return
 	}
+	w.check.answered(r)
 	if r.Live != nil {
 		if old := s.store[r.Action.App]; old == nil || old.Rank < r.Live.Rank {
 			s.store[r.Action.App] = r.Live
@@ -149,14 +150,27 @@ func (w *world) answer(s *session, r Result) {
 
 var errForbidden = errors.New("applications.argoproj.io is forbidden")
 
+// spec is what a request writes, as its run knew it.
+type spec struct {
+	hash, src string
+	sources   []Source
+}
+
+func (c *checker) spec(name string) spec {
+	if want := c.wants[name]; want != nil {
+		return spec{want.Hash, c.srcs[name], want.Sources}
+	}
+	return spec{}
+}
+
 // do is the client and the API server: every request is guarded by the version known.
-func (w *world) do(s *session, action Action, known *Live) Result {
+func (w *world) do(s *session, action Action, known *Live, to spec) Result {
 	r := Result{Action: action}
 	a := w.apps[action.App]
 	w.deaf = w.chance(s.deaf)
 	defer func() { w.deaf = false }()
 	if s.failRequests != nil {
-		if r.Err = s.failRequests(action); r.Err != nil {
+		if r.Err, r.Hopeless = s.failRequests(action); r.Err != nil {
 			return r
 		}
 	}
@@ -166,7 +180,7 @@ func (w *world) do(s *session, action Action, known *Live) Result {
 			return r
 		}
 		w.create(a)
-		w.write(a, action)
+		w.write(a, action, to)
 		return w.accepted(s, r, a)
 	}
 	switch {
@@ -190,7 +204,7 @@ func (w *world) do(s *session, action Action, known *Live) Result {
 			r.Conflict = true
 			return r
 		}
-		w.write(a, action)
+		w.write(a, action, to)
 	case Mark:
 		a.step = action.StepLabel
 	case Refresh:
@@ -228,10 +242,9 @@ func (w *world) accepted(s *session, r Result, a *simApp) Result {
 }
 
 // write replaces the spec, and starts the operation in the same request.
-func (w *world) write(a *simApp, action Action) {
-	want := w.check.want(action.App)
-	a.hash, a.src = want.Hash, w.check.srcs[action.App]
-	a.sources, a.auto = want.Sources, strings.HasSuffix(want.Hash, "+auto")
+func (w *world) write(a *simApp, action Action, to spec) {
+	a.hash, a.src = to.hash, to.src
+	a.sources, a.auto = to.sources, strings.HasSuffix(to.hash, "+auto")
 	a.step, a.manualAfter = action.StepLabel, action.ManualAfter
 	if action.Sync != nil {
 		a.state = nil

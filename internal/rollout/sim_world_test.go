@@ -276,8 +276,18 @@ func (w *world) setTruth(a *simApp, d deployed) {
 	})
 }
 
-// healthyFor tells whether the truth was Healthy from then until then, blips shorter than ignore aside.
-func (a *simApp) healthyFor(from, to time.Time, ignore time.Duration) bool {
+// healthyFor tells whether the truth was well from then until then, blips shorter than ignore aside.
+func (a *simApp) healthyFor(well func(string) bool, from, to time.Time, ignore time.Duration) bool {
+	return len(a.ill(well, from, to, ignore)) == 0
+}
+
+// period is a time in which an Application was not well.
+type period struct{ from, to time.Time }
+
+// ill are the times from then until then at which the truth was not well, those shorter than
+// ignore aside.
+func (a *simApp) ill(well func(string) bool, from, to time.Time, ignore time.Duration) []period {
+	var out []period
 	for i, s := range a.spans {
 		end := to
 		if i+1 < len(a.spans) {
@@ -290,18 +300,18 @@ func (a *simApp) healthyFor(from, to time.Time, ignore time.Duration) bool {
 		if end.After(to) {
 			end = to
 		}
-		if s.health != Healthy && end.Sub(start) > ignore {
-			return false
+		if !well(s.health) && end.Sub(start) > ignore {
+			out = append(out, period{start, end})
 		}
 	}
-	return true
+	return out
 }
 
-// lately tells whether the truth was Healthy at any time from then until then.
-func (a *simApp) lately(from, to time.Time) bool {
+// lately tells whether the truth was well at any time from then until then.
+func (a *simApp) lately(well func(string) bool, from, to time.Time) bool {
 	for i, s := range a.spans {
 		over := i+1 < len(a.spans) && a.spans[i+1].from.Before(from)
-		if s.health == Healthy && !over && !s.from.After(to) {
+		if well(s.health) && !over && !s.from.After(to) {
 			return true
 		}
 	}

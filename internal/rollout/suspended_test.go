@@ -73,6 +73,17 @@ func TestSuspended(t *testing.T) {
 			d.pass(1)
 			d.failed("a", KindProgressing, "")
 		},
+		"wait: what is found Suspended at its target has all of app_timeout left when it is resumed": func(t *testing.T) {
+			d := newDesk(t, planOf("a"), deskOptions())
+			d.see("a", there, health(Suspended))
+			d.listed()
+			d.pass(time.Hour)
+			d.see("a", health(Progressing))
+			d.pass(10*time.Minute - 1)
+			d.unfailed()
+			d.pass(1)
+			d.failed("a", KindProgressing, "")
+		},
 		"wait: the deadline of the run ends it, and the failure says so": func(t *testing.T) {
 			d := suspendedDesk(t, SuspendedWait)
 			d.e.opt.Deadline = d.now.Add(time.Hour)

@@ -201,7 +201,7 @@ func (e *engine) verify(a *app, now time.Time) {
 		e.askLater(a, quietDelay, now)
 		return
 	case e.opt.AcceptOutOfSync && l.Sync.Status == OutOfSync:
-	case here || (!l.Sync.at(revisions) && len(l.Operation.Incomplete) > 0 && l.Operation.Token == a.token):
+	case here || !e.opt.AcceptOutOfSync && !l.Sync.at(revisions) && len(l.Operation.Incomplete) > 0 && l.Operation.deployed(a.want.Hash, revisions):
 		e.unsynced(a, now)
 		return
 	}
@@ -216,6 +216,11 @@ func (e *engine) verify(a *app, now time.Time) {
 		return
 	}
 	e.unhealthy(a, now)
+}
+
+// deployed tells that it is one of ours, of this run or an earlier one, to exactly this target.
+func (o Operation) deployed(hash string, revisions []string) bool {
+	return o.Target == hash && slices.Equal(o.Revisions, revisions)
 }
 
 // askLater asks for a refresh once this much time has passed since the operation ended.

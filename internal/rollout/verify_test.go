@@ -192,6 +192,28 @@ func TestProvingHealth(t *testing.T) {
 	}
 }
 
+func TestWhatAnInterruptedRunHasLeftOutIsFoundWhenItIsRunAgain(t *testing.T) {
+	for target, done := range map[string]bool{"new": false, "": true, "other": true} { // another operation's gaps are not ours
+		d := newDesk(t, planOf("a"), deskOptions())
+		d.see("a", there, compared(SyncUnknown, sha(5)), failsWith("ComparisonError", "broken"), func(l *Live) {
+			l.Operation.Target, l.Operation.Incomplete = target, []string{"ConfigMap x: PruneSkipped"}
+		})
+		d.listed()
+		d.pass(quietDelay)
+		d.accept(d.asked("a", Refresh))
+		d.answered("a")
+		d.pass(10 * time.Second)
+		if done {
+			d.over(true)
+			continue
+		}
+		d.accept(d.asked("a", Refresh))
+		d.pass(time.Second)
+		d.answered("a")
+		d.failed("a", KindOutOfSync, "PruneSkipped")
+	}
+}
+
 func TestAStatusThatLookedDoneAtTheWriteNeedsARefresh(t *testing.T) {
 	d := newDesk(t, planOf("a"), deskOptions())
 	d.see("a", there, func(l *Live) { l.Hash = "old" }) // a label changes, nothing that Argo CD compares
