@@ -1,8 +1,9 @@
 package appset
 
 import (
-	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 )
 
@@ -137,44 +138,43 @@ func (r *renderer) checkDuplicates(apps []Application, params []paramSet) {
 			first[app.Name] = i
 			continue
 		}
+		advice := "Make spec.template.metadata.name depend on something in which they differ"
+		if keys := differing(params[other].values, params[i].values, ""); len(keys) > 0 {
+			advice += ": " + strings.Join(keys, ", ")
+		}
 		r.issues.fail(Path{"spec", "template", "metadata", "name"}, SummaryDuplicateName, fmt.Sprintf(
-			"Two elements give an Application named %q:\n  %s: %s\n  %s: %s\nMake spec.template.metadata.name depend on something in which they differ.",
-			app.Name, params[other].at, paramText(params[other].values), params[i].at, paramText(params[i].values)))
+			"Two elements give an Application named %q:\n  %s\n  %s\n%s.", app.Name, params[other].at, params[i].at, advice))
 	}
 }
 
-// paramText shows a parameter set as JSON, cut when it is long.
-func paramText(values any) string {
-	const most = 300
-	data, err := json.Marshal(printable(values))
-	if err != nil {
-		return "(" + err.Error() + ")"
-	}
-	if r := []rune(string(data)); len(r) > most {
-		return string(r[:most]) + "..."
-	}
-	return string(data)
-}
-
-// printable replaces Unknowns by the words for them.
-func printable(v any) any {
-	switch v := v.(type) {
-	case unknown:
-		return v.String()
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = printable(e)
+// differing names the parameters, sorted, in which two sets differ or may differ. The values are
+// not told: Terraform does not say which of them are sensitive.
+func differing(a, b any, at string) []string {
+	inA, isMapA := a.(map[string]any)
+	inB, isMapB := b.(map[string]any)
+	if !isMapA || !isMapB {
+		if at == "" || reflect.DeepEqual(a, b) && !IsUnknown(a) {
+			return nil
 		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, e := range v {
-			out[i] = printable(e)
-		}
-		return out
+		return []string{at}
 	}
-	return v
+	keys := maps.Clone(inA)
+	maps.Copy(keys, inB)
+	var out []string
+	for _, key := range sortedKeys(keys) {
+		below := key
+		if at != "" {
+			below = at + "." + key
+		}
+		_, hasA := inA[key]
+		_, hasB := inB[key]
+		if hasA != hasB {
+			out = append(out, below)
+		} else {
+			out = append(out, differing(inA[key], inB[key], below)...)
+		}
+	}
+	return out
 }
 
 // Source is one source of an Application, as far as it decides which revision

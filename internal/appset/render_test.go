@@ -215,10 +215,22 @@ func TestWhatIsJustShortEnoughIsFine(t *testing.T) {
 	}
 }
 
-func TestDuplicateNamesShowBothElements(t *testing.T) {
+func TestDuplicateNamesShowBothElementsWithoutTheirValues(t *testing.T) {
 	spec := put(baseSpec(t), "template.metadata.name", "same")
-	wantIssue(t, failures(t, spec), "spec.template.metadata.name", `"same"`,
-		"generators[0].list.elements[0]", `"env":"prod"`, "generators[0].list.elements[1]", `"env":"dev"`)
+	put(spec, "generators.0.list.elements", []any{
+		map[string]any{"env": "prod", "name": "n", "auth": map[string]any{"token": "s3cr3t", "user": "u"}, "url": "https://a", "only": "here"},
+		map[string]any{"env": "dev", "name": "n", "auth": map[string]any{"token": "0th3r", "user": "u"}, "url": "https://a", "later": Unknown},
+	})
+	issues := failures(t, spec)
+	wantIssue(t, issues, "spec.template.metadata.name", `"same"`,
+		"generators[0].list.elements[0]", "generators[0].list.elements[1]", "in which they differ: auth.token, env, later, only.")
+	for _, issue := range issues {
+		for _, value := range []string{"s3cr3t", "0th3r"} {
+			if strings.Contains(issue.Detail, value) {
+				t.Errorf("%s is printed: %s", value, issue.Detail)
+			}
+		}
+	}
 }
 
 func TestOneMistakeInManyElementsPrintsAFewErrors(t *testing.T) {
