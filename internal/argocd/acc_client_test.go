@@ -161,8 +161,17 @@ func TestAccRecordIsGuardedSplitAndDeleted(t *testing.T) {
 	}
 	l.must(l.client.SaveRecord(l.ctx, l.owner, again))
 
-	l.must(l.client.DeleteRecord(l.ctx, l.owner))
-	l.must(l.client.DeleteRecord(l.ctx, l.owner))
+	again.Payload = bigPayload(t, 2*recordPartSize+1000)
+	l.must(l.client.SaveRecord(l.ctx, l.owner, again))
+	if err := l.client.DeleteRecord(l.ctx, l.owner, loaded); !errors.Is(err, ErrConflict) {
+		t.Errorf("deleting an old version gave %v, want a conflict", err)
+	}
+	if _, err := l.client.LoadRecord(l.ctx, l.owner); err != nil {
+		t.Errorf("deleting an old version has damaged the new one: %v", err)
+	}
+	l.must(l.client.DeleteRecord(l.ctx, l.owner, again))
+	l.must(l.client.DeleteRecord(l.ctx, l.owner, again))
+	l.must(l.client.DeleteRecord(l.ctx, l.owner, nil))
 	left, err := l.client.dynamic.Resource(configMaps).Namespace(l.owner.Namespace).List(l.ctx, metav1.ListOptions{LabelSelector: SetLabel + "=" + l.owner.Hash()})
 	l.must(err)
 	if len(left.Items) != 0 {

@@ -93,15 +93,41 @@ func (c *Client) SaveRecord(ctx context.Context, owner Owner, r *Record) error {
 	for _, part := range parts {
 		keep[part.GetName()] = true
 	}
-	return c.deleteRecordMaps(ctx, owner, recordPart, keep)
+	left, err := c.recordParts(ctx, owner)
+	for _, name := range left {
+		if !keep[name] && err == nil {
+			err = c.deleteConfigMap(ctx, owner, name, metav1.DeleteOptions{})
+		}
+	}
+	return err
 }
 
-// DeleteRecord deletes the record with all its parts; that there is none is fine.
-func (c *Client) DeleteRecord(ctx context.Context, owner Owner) error {
-	if err := c.deleteRecordMaps(ctx, owner, recordHead, nil); err != nil {
+// DeleteRecord deletes the record r, as it was loaded or saved last, with all its parts; nil where
+// there is none. ErrConflict means that somebody has written it since, and then it stays. A head
+// that is left by a killed process can be read, and finds all that is to be deleted with it.
+func (c *Client) DeleteRecord(ctx context.Context, owner Owner, r *Record) error {
+	if r != nil && r.parts > 0 {
+		r.Payload = Payload{}
+		if err := c.SaveRecord(ctx, owner, r); err != nil {
+			return err
+		}
+	}
+	// What a killed SaveRecord has left. Whoever writes a record from now on writes other parts.
+	left, err := c.recordParts(ctx, owner)
+	if err != nil {
 		return err
 	}
-	return c.deleteRecordMaps(ctx, owner, recordPart, nil)
+	if r != nil {
+		if err := c.deleteConfigMap(ctx, owner, recordName(owner), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &r.version}}); err != nil {
+			return err
+		}
+	}
+	for _, name := range left {
+		if err := c.deleteConfigMap(ctx, owner, name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Client) maps(owner Owner) dynamic.ResourceInterface {
@@ -150,27 +176,31 @@ func sameContent(a, b *unstructured.Unstructured) bool {
 		maps.Equal(a.GetLabels(), b.GetLabels()) && maps.Equal(a.GetAnnotations(), b.GetAnnotations())
 }
 
-// deleteRecordMaps deletes the heads or parts of a record, except those to keep.
-func (c *Client) deleteRecordMaps(ctx context.Context, owner Owner, kind string, keep map[string]bool) error {
+// recordParts are the names of all parts of the record of a set.
+func (c *Client) recordParts(ctx context.Context, owner Owner) ([]string, error) {
 	var found *metav1.PartialObjectMetadataList
-	selector := SetLabel + "=" + owner.Hash() + "," + recordLabel + "=" + kind
+	selector := SetLabel + "=" + owner.Hash() + "," + recordLabel + "=" + recordPart
 	err := c.request(ctx, mapRequest("list", owner, ""), func() (err error) {
 		found, err = c.metadata.Resource(configMaps).Namespace(owner.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, cm := range found.Items {
-		if keep[cm.Name] {
-			continue
-		}
-		err := c.request(ctx, mapRequest("delete", owner, cm.Name), func() error {
-			return c.maps(owner).Delete(ctx, cm.Name, metav1.DeleteOptions{})
-		})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
+	names := make([]string, len(found.Items))
+	for i := range found.Items {
+		names[i] = found.Items[i].Name
 	}
-	return nil
+	return names, nil
+}
+
+// deleteConfigMap deletes a ConfigMap of a record; that it is gone already is fine.
+func (c *Client) deleteConfigMap(ctx context.Context, owner Owner, name string, options metav1.DeleteOptions) error {
+	err := c.request(ctx, mapRequest("delete", owner, name), func() error {
+		return c.maps(owner).Delete(ctx, name, options)
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

@@ -127,9 +127,24 @@ func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
 	if diags.Append(a.report("deletion", "delete", afterFailedDelete).diagnostics(a.outcome)...); diags.HasError() {
 		return diags
 	}
+	diags.Append(a.forget(ctx)...)
+	return diags
+}
+
+// forget deletes what is stored of a set that has no Applications any more. The lease goes first:
+// whenever the process is killed, the record is there for the next destroy to find, and nothing
+// is left behind that only the lease's holder knows of. So the record is deleted without a lease,
+// if it is still the one that was read.
+func (a *apply) forget(ctx context.Context) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if err := a.lease.Lost(); err != nil {
+		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Deleting the record of %s, after all of its Applications", a.owner), err))
+		return diags
+	}
 	a.recorded = false
-	if err := a.client.DeleteRecord(ctx, a.owner); err != nil {
-		a.recorded = true
+	a.leave(ctx)
+	a.lease, a.client = nil, a.client.Under(nil)
+	if err := a.client.DeleteRecord(ctx, a.owner, a.record); err != nil {
 		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Deleting the record of %s, after all of its Applications", a.owner), err))
 	}
 	return diags
