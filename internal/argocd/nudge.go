@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -20,13 +21,21 @@ import (
 // it, and nothing happens before the next event of the Application; without one, before the
 // resync minutes later. Seen: 2 of about 100 deletions on a busy machine. Any event will do, so an
 // Application that was asked for something and has been silent since is touched.
+//
+// A comparison that fails because the repo server or git is away is not tried again either before
+// the next event (processAppRefreshQueueItem, same file). So the touching goes on, ever more slowly:
+// it may be that Argo CD does not run.
 const (
-	// nudgeAfter is how long an Application must have been silent.
-	nudgeAfter = 2 * time.Second
+	// nudgeAfter is how long an Application must have been silent, the first quickNudges times; then
+	// twice as long each time, up to slowestNudge.
+	nudgeAfter   = 2 * time.Second
+	quickNudges  = 3
+	slowestNudge = 15 * time.Second
 	// nudgeEvery is how often silence is looked for.
 	nudgeEvery = 500 * time.Millisecond
-	// mostNudges is how often one request is repeated: it may be Argo CD that does not run.
-	mostNudges = 3
+	// nudgesAtOnce is how many Applications are touched at one look at most: two requests each,
+	// beside those of the rollout.
+	nudgesAtOnce = 5
 )
 
 // nudger finds Applications that Argo CD seems to have overlooked.
@@ -41,7 +50,17 @@ type silence struct {
 	nudges         int
 }
 
-// overlooked are those of the Applications that are to be touched now.
+// due is when the Application is to be touched.
+func (s silence) due() time.Time {
+	wait := nudgeAfter
+	for n := quickNudges; n <= s.nudges && wait < slowestNudge; n++ {
+		wait *= 2
+	}
+	return s.since.Add(min(wait, slowestNudge))
+}
+
+// overlooked are those of the Applications that are to be touched now: of many, those that have
+// waited longest.
 func (n *nudger) overlooked(now time.Time, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var due []*unstructured.Unstructured
 	silent := map[types.UID]silence{}
@@ -56,11 +75,19 @@ func (n *nudger) overlooked(now time.Time, objs []*unstructured.Unstructured) []
 			s = silence{asked: asked, version: obj.GetResourceVersion(), since: now}
 		case s.version != obj.GetResourceVersion():
 			s.version, s.since = obj.GetResourceVersion(), now
-		case now.Sub(s.since) >= nudgeAfter && s.nudges < mostNudges:
-			s.since = now
-			s.nudges++
+		case !now.Before(s.due()):
 			due = append(due, obj)
 		}
+		silent[obj.GetUID()] = s
+	}
+	slices.SortFunc(due, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(silent[a.GetUID()].due().Compare(silent[b.GetUID()].due()), compareNames(a, b))
+	})
+	due = due[:min(len(due), nudgesAtOnce)]
+	for _, obj := range due {
+		s := silent[obj.GetUID()]
+		s.since = now
+		s.nudges++
 		silent[obj.GetUID()] = s
 	}
 	n.silent = silent

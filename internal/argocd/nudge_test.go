@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -79,6 +80,12 @@ func TestApplicationsThatAreSilentAfterARequestAreTouched(t *testing.T) {
 			{2 * nudgeAfter, asked(deletionAsked), true},
 			{3 * nudgeAfter, asked(deletionAsked), true},
 			{4 * nudgeAfter, asked(deletionAsked), false},
+			{5 * nudgeAfter, asked(deletionAsked), true},
+			{9*nudgeAfter - time.Millisecond, asked(deletionAsked), false},
+			{9 * nudgeAfter, asked(deletionAsked), true},
+			{9*nudgeAfter + slowestNudge - time.Millisecond, asked(deletionAsked), false},
+			{9*nudgeAfter + slowestNudge, asked(deletionAsked), true},
+			{9*nudgeAfter + 2*slowestNudge, asked(deletionAsked), true},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,5 +97,30 @@ func TestApplicationsThatAreSilentAfterARequestAreTouched(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOfManySilentApplicationsAFewAreTouchedAtATime(t *testing.T) {
+	var n nudger
+	var objs []*unstructured.Unstructured
+	for i := range 2*nudgesAtOnce + 1 {
+		obj := asked(deletionAsked, uid(types.UID(fmt.Sprint(i))))
+		obj.SetName(fmt.Sprintf("app-%02d", i))
+		objs = append(objs, obj)
+	}
+	at := time.Unix(1000, 0)
+	n.overlooked(at, objs)
+	touched := map[string]int{}
+	for _, want := range []int{nudgesAtOnce, nudgesAtOnce, 1, 0} {
+		due := n.overlooked(at.Add(nudgeAfter), objs)
+		if len(due) != want {
+			t.Errorf("%d are touched, not %d", len(due), want)
+		}
+		for _, obj := range due {
+			touched[obj.GetName()]++
+		}
+	}
+	if len(touched) != len(objs) {
+		t.Errorf("touched are %v", touched)
 	}
 }
