@@ -366,7 +366,7 @@ func TestAWatchThatEndsByItselfIsTold(t *testing.T) {
 // TestNeverDoTwoHoldTheLease lets machines with wrong clocks, that die, pause and lose their
 // connection, contend for one lease: whatever happens, only one of them may write at a time.
 func TestNeverDoTwoHoldTheLease(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range uint64(12) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			onLeases(t, func(t *testing.T, api *leaseAPI) {
 				random := rand.New(rand.NewPCG(seed, 0))
@@ -398,7 +398,7 @@ func TestNeverDoTwoHoldTheLease(t *testing.T) {
 				})
 				var holders sync.WaitGroup
 				var last *Lease
-				turns, over := 0, time.Now().Add(30*time.Minute)
+				turns, over := 0, time.Now().Add(15*time.Minute)
 				for n := range 4 {
 					client := api.machine(t, duration(time.Hour)-30*time.Minute)
 					holders.Go(func() {
@@ -413,7 +413,7 @@ func TestNeverDoTwoHoldTheLease(t *testing.T) {
 					})
 				}
 				holders.Wait()
-				if turns < 20 {
+				if turns < 8 {
 					t.Errorf("only %d turns", turns)
 				}
 			})
