@@ -206,8 +206,17 @@ func (e *engine) becomes(a *app, s state, now time.Time, why string) {
 	e.say(now, a, a.phaseOf(), why)
 }
 
-// write sends the one guarded write of an Application.
+// write sends the one guarded write of an Application, unless an earlier step has become unhealthy
+// since its turn came.
 func (e *engine) write(a *app, sync *SyncRequest, now time.Time) {
+	if !e.gateOpen(now) {
+		if a.inDoubt(now) {
+			e.wakeAt(a, a.unsure)
+		} else {
+			e.stepBack(a, now)
+		}
+		return
+	}
 	action := Action{Verb: Write, StepLabel: a.label, Sync: sync}
 	if a.live != nil {
 		action.Version = a.live.Version

@@ -2,6 +2,8 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -90,6 +92,19 @@ func (e *engine) gateOpen(now time.Time) bool {
 	earlier := func(a *app) bool { return a.want.Step < e.step }
 	e.waitForHealth(earlier, "holds back the steps after it", KindUnhealthyEarlier, "starting "+e.stepLabel(), now)
 	return false
+}
+
+// stepBack lets an Application whose turn it was wait for it again; nobody waits for what it was to
+// find out.
+func (e *engine) stepBack(a *app, now time.Time) {
+	waiters := e.stopLeading(a)
+	e.rest(a, idle)
+	a.reason = "an earlier step is not healthy"
+	at, _ := slices.BinarySearchFunc(e.queue, a.name, func(q *app, name string) int { return strings.Compare(q.name, name) })
+	e.queue = slices.Insert(e.queue, at, a)
+	for _, other := range waiters {
+		e.look(other, now)
+	}
 }
 
 // soaked tells whether the step, all of whose Applications are done, has been healthy for long

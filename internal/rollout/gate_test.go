@@ -64,6 +64,58 @@ func TestUnhealthyEarlierSteps(t *testing.T) {
 			d.pass(10 * time.Minute)
 			d.failed("a", KindUnhealthyEarlier, Progressing)
 		},
+		"what has had its turn, but was not written yet, is held back as well, and keeps no slot": func(t *testing.T) {
+			p := planOf("a", "b c")
+			p.Steps[1].Limit, p.Apps[0].Proven = 1, true
+			d := newDesk(t, p, deskOptions())
+			d.see("a", there)
+			d.see("b", old, func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running} })
+			d.listed()
+			d.state("b", entering)
+			d.see("a", health(Degraded))
+			d.see("b", failedWith("theirs"))
+			d.quiet()
+			d.state("b", idle)
+			d.pass(29 * time.Second)
+			d.see("a", health(Healthy))
+			d.asked("b", Write)
+			d.quiet()
+		},
+		"it has all of app_timeout when its turn comes again": func(t *testing.T) {
+			d := newDesk(t, proven, deskOptions())
+			d.see("a", there)
+			d.see("b", old, func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running} })
+			d.listed()
+			d.pass(9 * time.Minute)
+			d.see("a", health(Suspended))
+			d.see("b", failedWith("theirs"))
+			d.pass(24 * time.Hour)
+			d.see("a", health(Healthy))
+			d.sync("b")
+			d.pass(10*time.Minute - 1)
+			d.unfailed()
+			d.pass(1)
+			d.failed("b", KindTimeout, "")
+		},
+		"what waits for the revision that it was to find out waits no longer": func(t *testing.T) {
+			d := newDesk(t, unresolved(planOf("a", "b c")), deskOptions())
+			d.e.pins[mainBranch] = ""
+			d.e.plan.Apps[0].Revisions, d.e.plan.Apps[0].Proven = []string{pinned}, true
+			d.see("a", there)
+			d.see("b", old)
+			d.see("c", old)
+			d.listed()
+			w := d.asked("b", Write)
+			d.see("a", health(Degraded))
+			d.answer(Result{Action: w, Conflict: true})
+			d.see("b")
+			d.quiet()
+			d.state("b", idle)
+			d.state("c", idle)
+			d.see("a", health(Healthy))
+			d.asked("b", Write)
+			d.quiet()
+		},
 		"the gate can be overridden": func(t *testing.T) {
 			opt := deskOptions()
 			opt.IgnoreUnhealthyEarlier = true

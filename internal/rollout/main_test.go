@@ -12,13 +12,13 @@ import (
 // histories counts the random rollouts of this process.
 var histories atomic.Int64
 
-// TestMain checks each property more often than rapid does by itself; -rapid.checks=N still
-// decides. The seed is told, so that a run can be repeated exactly with -rapid.seed=N.
+// TestMain checks each property so often that all of them together see more than 10,000 histories;
+// -rapid.checks=N still decides. The seed is told, so that a run can be repeated exactly with -rapid.seed=N.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	defaults := map[string]string{"rapid.checks": "1000", "rapid.seed": fmt.Sprint(rand.Uint64N(1 << 53))}
+	defaults := map[string]string{"rapid.checks": "1700", "rapid.seed": fmt.Sprint(rand.Uint64N(1 << 53))}
 	for name, value := range defaults {
 		if given[name] {
 			continue

@@ -47,7 +47,6 @@ func newWorld(seed uint64) *world {
 func drawScenario(t *rapid.T, tr traits) *scenario {
 	seed := rapid.Uint64().Draw(t, "seed")
 	w := newWorld(seed)
-	histories.Add(1)
 	sc := &scenario{w: w}
 	sc.drawOptions(t)
 	large := rapid.IntRange(0, 24).Draw(t, "large") == 24

@@ -88,6 +88,10 @@ func (w *world) start(plan Plan, opt Options, configure func(*session)) *session
 		w.seq++
 		return fmt.Sprintf("id-%d", w.seq)
 	}
+	if !w.counted {
+		w.counted = true
+		histories.Add(1)
+	}
 	w.session = s
 	s.engine = newEngine(plan, opt, w.now)
 	w.check.newRun(s, plan, opt)

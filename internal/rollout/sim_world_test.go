@@ -26,6 +26,7 @@ type world struct {
 	// interrupted holds the watch back until then; what happens meanwhile is seen as one change.
 	interrupted time.Time
 	deaf        bool
+	counted     bool // as a history
 	requests    map[string]int
 }
 
