@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if n := histories.Load(); n > 0 {
-		fmt.Printf("%d random rollouts; the same again: -rapid.checks=%s -rapid.seed=%s\n", n, flag.Lookup("rapid.checks").Value, flag.Lookup("rapid.seed").Value)
+		fmt.Printf("note: %d random rollouts; the same again: -rapid.checks=%s -rapid.seed=%s\n", n, flag.Lookup("rapid.checks").Value, flag.Lookup("rapid.seed").Value)
 	}
 	os.Exit(code)
 }

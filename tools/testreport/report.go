@@ -13,6 +13,9 @@ import (
 // slow is when a test gets a line of its own, so that a long run shows that it moves.
 const slow = 5 * time.Second
 
+// note begins a line of a package's own output that is printed also when all of its tests pass.
+const note = "note: "
+
 // event is one line of go test -json; see "go doc test2json".
 type event struct {
 	Action     string
@@ -166,6 +169,11 @@ func (r *report) close(e event, p *pkg) {
 	}
 	if p.counts.failed > 0 {
 		r.explain(p, "")
+	}
+	for _, o := range p.output[""] { // none are left where something failed: all was printed
+		if strings.HasPrefix(o, note) {
+			fmt.Fprint(r.out, "     ", strings.TrimPrefix(o, note))
+		}
 	}
 	r.counts.passed += p.counts.passed
 	r.counts.failed += p.counts.failed

@@ -78,6 +78,18 @@ func TestOnlyWhatFailedIsPrinted(t *testing.T) {
 	}
 }
 
+func TestNotesOfAPackageAreAlwaysPrinted(t *testing.T) {
+	const runA = `{"Action":"run","Package":"p","Test":"A"}`
+	notes := []string{`{"Action":"output","Package":"p","Output":"PASS\n"}`, `{"Action":"output","Package":"p","Output":"note: 7 rollouts\n"}`}
+	for verdict, printed := range map[string]string{"pass": "     7 rollouts\n", "fail": "     note: 7 rollouts\n"} {
+		lines := append([]string{runA, `{"Action":"` + verdict + `","Package":"p","Test":"A"}`}, notes...)
+		_, text := run(t, append(lines, `{"Action":"`+verdict+`","Package":"p"}`)...)
+		if strings.Count(text, printed) != 1 || strings.Count(text, "7 rollouts") != 1 || verdict == "pass" && strings.Contains(text, "PASS") {
+			t.Errorf("%s: printed is %q", verdict, text)
+		}
+	}
+}
+
 func TestAFailureIsExplainedAtOnceAndOnce(t *testing.T) {
 	var out strings.Builder
 	r := newReport(&out)
