@@ -15,10 +15,10 @@ import (
 // The marks on Applications are a stored format: other versions of the provider read what this
 // one wrote. Never change the meaning of a key; add another.
 const (
-	// SetLabel is on every Application of a set (and on its record). Its value is Owner.Hash, since
+	// SetLabel is on every Application of a set (and on its record and its Lease). Its value is Owner.Hash, since
 	// a full name is no valid label value; OwnerAnnotation decides, the label only selects.
 	SetLabel = "argocdprogressive.io/set"
-	// OwnerAnnotation is "namespace/name" of the set.
+	// OwnerAnnotation is "namespace/name" of the set, on its Applications and its Lease.
 	OwnerAnnotation = "argocdprogressive.io/owner"
 	// StepAnnotation is the label of the step that the Application was last rolled out in.
 	StepAnnotation = "argocdprogressive.io/step"

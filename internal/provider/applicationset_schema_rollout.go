@@ -39,7 +39,8 @@ func timeAttributes() attributes {
 		"error_grace": duration("How long a sync error or comparison error must stand before the Application has failed. Default: `\"10s\"`, "+
 			"e.g. `\"1m\"`.", zero),
 		"lock_timeout": duration("How long to wait while another apply works on the same set; it is told apart by a Lease beside the "+
-			"Applications. Default: `\"1m\"`, e.g. `\"30m\"`, or `\"0s\"` to fail at once.", zero),
+			"Applications. That of a dead process is taken over after 15 s, whatever this says. Default: `\"1m\"`, e.g. `\"30m\"`, or "+
+			"`\"0s\"` to fail as soon as the other one is seen alive.", zero),
 	}
 }
 
