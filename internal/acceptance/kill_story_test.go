@@ -38,6 +38,8 @@ type story struct {
 	uids    map[string]string
 	pace    [phaseCount]pace
 	strikes []struckAt
+	// adopts tells that the set had to be taken over after its create.
+	adopts bool
 }
 
 // struckAt is what became of a strike.
@@ -147,6 +149,14 @@ func (s *story) strikeAndResume(x strike, args []string) {
 		}
 		s.mendState()
 		s.Logf("%s: exit code %d\n%s", x, r.code, tail(r.out))
+		if strings.Contains(words(r.out), "Set already managed") {
+			// Killed after all was done and before terraform has saved its state: nobody can know
+			// whose the set is, and the error says how to take it over.
+			s.says(r, "rollout.adopt_existing = true")
+			s.adopts = true
+			s.set.Rollout = obj{"min_healthy_time": "0s", "app_timeout": "2m", "adopt_existing": true}
+			s.configure(s.set)
+		}
 		r = s.startBinary(args...).wait()
 	}
 	s.strikes = append(s.strikes, at)
@@ -173,6 +183,13 @@ func (r *recorder) restsSince(instant time.Time) func() error {
 
 // waitFor waits for the instant of the strike; it is false when terraform ends before.
 func (s *story) waitFor(x strike, c *groupCommand) bool {
+	if x.request != nil {
+		select {
+		case <-x.request:
+		case <-c.over:
+			return false
+		}
+	}
 	for s.seen.count() < x.event {
 		select {
 		case <-s.seen.more():

@@ -56,11 +56,18 @@ type strike struct {
 	after time.Duration
 	// pause is that between two signals.
 	pause time.Duration
+	// request, when not nil, takes the place of event: it is closed when the request has come that
+	// the strike waits for; words says which.
+	request chan struct{}
+	words   string
 }
 
 func (s strike) String() string {
 	at := "the start"
-	if s.event > 0 {
+	switch {
+	case s.request != nil:
+		at = s.words
+	case s.event > 0:
 		at = fmt.Sprintf("event %d", s.event)
 	}
 	return fmt.Sprintf("%s of %s, %s after %s", s.name, phaseNames[s.phase], s.after.Round(time.Millisecond), at)
