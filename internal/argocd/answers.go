@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,14 +14,35 @@ import (
 // swallow them for ever.
 const answerTimeout = 30 * time.Second
 
+// settleTime is for how long after a failure to reach it an API server may refuse what is granted: one
+// that has just started answers before it has read its Roles and ServiceAccounts. Seen: 403 for
+// some seconds after a restart of kube-apiserver 1.34.
+const settleTime = 30 * time.Second
+
+// outages remembers when the API server was last not reached.
+type outages struct {
+	now  func() time.Time
+	last atomic.Int64 // in nanoseconds since 1970, zero for never
+}
+
+func (o *outages) note() { o.last.Store(o.now().UnixNano()) }
+
+// recent tells that refusals may be those of an API server that has just come back.
+func (o *outages) recent() bool {
+	last := o.last.Load()
+	return last != 0 && o.now().Sub(time.Unix(0, last)) < settleTime
+}
+
 // answerLimit is a transport that waits for answers only so long.
 type answerLimit struct {
 	next    http.RoundTripper
 	timeout time.Duration
+	outages *outages
 }
 
-func limitAnswers(next http.RoundTripper) http.RoundTripper {
-	return &answerLimit{next: next, timeout: answerTimeout}
+// limit makes the transport of a client one with limits.
+func (o *outages) limit(next http.RoundTripper) http.RoundTripper {
+	return &answerLimit{next: next, timeout: answerTimeout, outages: o}
 }
 
 // noAnswerError is a timeout to all who ask: see net.Error.
@@ -42,11 +64,18 @@ func (l *answerLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := l.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
+		if r.Context().Err() == nil {
+			l.outages.note()
+		}
 		if context.Cause(ctx) == error(tooLate) {
 			err = tooLate
 		}
 		end()
 		return nil, err
+	}
+	switch response.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		l.outages.note()
 	}
 	if isWatch(r) {
 		timer.Stop()

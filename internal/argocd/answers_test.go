@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
@@ -32,7 +33,7 @@ func TestAnAnswerThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &answerLimit{next: http.DefaultTransport, timeout: 50 * time.Millisecond}}
+	client := &http.Client{Transport: &answerLimit{next: http.DefaultTransport, timeout: 50 * time.Millisecond, outages: &outages{now: time.Now}}}
 	ask := func(ctx context.Context, query string) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"?"+query, nil)
 		if err != nil {
@@ -93,6 +94,48 @@ func TestWhichFailuresMayPass(t *testing.T) {
 				t.Errorf("%s, %s: transient is %v", name, how, got)
 			}
 		}
+	}
+}
+
+func TestAnAPIServerThatHasJustComeBackMayRefuseForAWhile(t *testing.T) {
+	server := httptest.NewServer(newRecordServer())
+	defer server.Close()
+	forbidden := faultproxy.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+	for name, c := range map[string]struct {
+		outage  faultproxy.Fault
+		later   time.Duration
+		refuses faultproxy.Fault
+		lets    bool
+	}{
+		"after lost connections":                {faultproxy.Reset(), 0, forbidden, true},
+		"after a page of a load balancer":       {faultproxy.Page(http.StatusBadGateway), 0, forbidden, true},
+		"credentials that it does not know yet": {faultproxy.Reset(), 0, faultproxy.Answer(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "who"), true},
+		"long after":                            {faultproxy.Reset(), settleTime, forbidden, false},
+		"without an outage":                     {faultproxy.Answer(http.StatusNotFound, metav1.StatusReasonNotFound, "none"), 0, forbidden, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := faultproxy.Start(&rest.Config{Host: server.URL}, faultproxy.Options{Plain: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			client, err := New(&rest.Config{Host: p.URL()}, "argocd")
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now()
+			client.outages.now = func() time.Time { return now }
+			client.retry.sleep = func(context.Context, time.Duration) error { return nil }
+			p.Add(faultproxy.Rule{Times: 1, Do: c.outage})
+			if _, err := client.LoadRecord(t.Context(), shop); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(c.later)
+			p.Add(faultproxy.Rule{Times: 3, Do: c.refuses})
+			if _, err := client.LoadRecord(t.Context(), shop); (err == nil) != c.lets {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 

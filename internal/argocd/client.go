@@ -35,6 +35,7 @@ type Client struct {
 	// namespace is Argo CD's own: AppProjects and cluster Secrets are there.
 	namespace    string
 	retry        retrier
+	outages      *outages
 	newRefreshID func() string
 	clock        rollout.Clock
 	// leases has no rate limit: renewals cannot wait behind the requests of a rollout.
@@ -52,7 +53,8 @@ func New(cfg *rest.Config, namespace string) (*Client, error) {
 	if cfg.RateLimiter == nil && cfg.QPS > 0 {
 		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, max(cfg.Burst, 1))
 	}
-	cfg.Wrap(limitAnswers)
+	o := &outages{now: time.Now}
+	cfg.Wrap(o.limit)
 	d, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("the Kubernetes client cannot be configured: %w", err)
@@ -69,7 +71,7 @@ func New(cfg *rest.Config, namespace string) (*Client, error) {
 	}
 	return &Client{
 		dynamic: d, metadata: m, leases: leases, namespace: namespace,
-		retry: newRetrier(), newRefreshID: newRefreshID, clock: rollout.RealClock{},
+		retry: newRetrier(o), outages: o, newRefreshID: newRefreshID, clock: rollout.RealClock{},
 	}, nil
 }
 

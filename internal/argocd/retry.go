@@ -30,10 +30,12 @@ type retrier struct {
 	sleep func(context.Context, time.Duration) error
 	// jitter spreads a delay: it returns between half of it and all of it.
 	jitter func(time.Duration) time.Duration
+	// unsettled tells that the API server may refuse what is granted; nil means never.
+	unsettled func() bool
 }
 
-func newRetrier() retrier {
-	return retrier{now: time.Now, sleep: sleep, jitter: jitter}
+func newRetrier(o *outages) retrier {
+	return retrier{now: time.Now, sleep: sleep, jitter: jitter, unsettled: o.recent}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -63,6 +65,7 @@ func (r retrier) do(ctx context.Context, patience time.Duration, f func() error)
 			// client-go renews the credentials of an exec command after a 401, but leaves it to
 			// the caller to ask again.
 			renewed = true
+		case (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && r.unsettled != nil && r.unsettled():
 		case !transient(err):
 			return err
 		}
