@@ -84,7 +84,7 @@ func selectionAttributes() attributes {
 			ElementType: types.StringType,
 			Optional:    true,
 			MarkdownDescription: "Names of Applications to leave alone altogether, for a dead cluster among a thousand: they are not written, not deleted, not " +
-				"waited for, and `waves` show them as `(held back)`. Default: none, e.g. `[\"guestbook-eu-7\"]`.",
+				"waited for, and `waves` show them as `(held back)`. Destroying the resource deletes them all the same. Default: none, e.g. `[\"guestbook-eu-7\"]`.",
 			Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.RegexMatches(objectName, objectNameRule))},
 		},
 		"unselected": choice("Applications that no step selects: `\"ignore\"` writes them after the last step and does not sync them, as Argo CD does, with a "+
