@@ -59,6 +59,7 @@ func (w *workspace) startBinary(args ...string) *groupCommand {
 		}
 	}
 	c.cmd.Env = append(c.cmd.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(w.cli.dir, "cli.tfrc"), "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1")
+	c.cmd.Env = append(c.cmd.Env, w.cli.env...)
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.out
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.cmd.Cancel = func() error { return syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL) }

@@ -31,6 +31,8 @@ const (
 type cli struct {
 	f   *fixture
 	dir string
+	// env is added to the environment of the commands.
+	env []string
 }
 
 // result is how a command ended and what it printed, errors included.
@@ -101,6 +103,7 @@ func (c *cli) start(args ...string) *command {
 	cmd := exec.Command("terraform", withFlags(args)...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "TF_REATTACH_PROVIDERS="+reattach, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "TF_LOG=", "TF_CLI_CONFIG_FILE="+os.DevNull)
+	cmd.Env = append(cmd.Env, c.env...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
