@@ -18,8 +18,6 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 )
 
-var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
-
 // mostResumes is how many further runs an interrupted one may need until all is as if nothing had
 // happened.
 const mostResumes = 2

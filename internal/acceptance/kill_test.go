@@ -59,7 +59,7 @@ func TestAccKill(t *testing.T) {
 func killSeeds(t *testing.T) (first, stories uint64) {
 	t.Helper()
 	first, stories = killFirstSeed, killStories
-	if os.Getenv("SOAK") != "" {
+	if os.Getenv(soakEnv) != "" {
 		first, stories = uint64(time.Now().Unix()), soakStories
 	}
 	if text := os.Getenv(seedVariable); text != "" {
