@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 )
@@ -227,5 +228,28 @@ func TestAForbiddenRequestSaysWhatToGrant(t *testing.T) {
 		if got := ExplainForbidden(err); got != "" {
 			t.Errorf("%s: %s", name, got)
 		}
+	}
+}
+
+func TestMessagesOfArgoCDAreTakenWithoutCredentials(t *testing.T) {
+	for text, want := range map[string]string{
+		`Get "https://token:***@git/x/info/refs": refused`:      `Get "https://git/x/info/refs": refused`,
+		"https://token@git/x and ssh://git:p@host/y are broken": "https://git/x and ssh://host/y are broken",
+		"https://git/x, mail to a@b":                            "https://git/x, mail to a@b",
+		"https://git mail to a@b":                               "https://git mail to a@b",
+		"nothing":                                               "nothing",
+	} {
+		message := map[string]any{"health": map[string]any{"message": text}}
+		if got := said(message, "health", "message"); got != want {
+			t.Errorf("%s is said as %s", text, got)
+		}
+	}
+	app := map[string]any{"status": map[string]any{
+		"health":         map[string]any{"status": "Degraded", "message": "https://secret@a"},
+		"conditions":     []any{map[string]any{"type": "ComparisonError", "message": "https://secret@b"}},
+		"operationState": map[string]any{"phase": "Failed", "message": "https://secret@c", "syncResult": map[string]any{"resources": []any{map[string]any{"kind": "ConfigMap", "name": "x", "status": "SyncFailed", "message": "https://secret@d"}}}},
+	}}
+	if got := fmt.Sprintf("%+v", Facts(&unstructured.Unstructured{Object: app})); strings.Contains(got, "secret") || !strings.Contains(got, "https://d") {
+		t.Errorf("the facts are %s", got)
 	}
 }

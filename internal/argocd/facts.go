@@ -38,7 +38,7 @@ func Facts(obj *unstructured.Unstructured) rollout.Live {
 		SkipReconcile: annotations[skipReconcileAnnotation] == "true",
 		Operation:     operationFacts(dict(obj.Object, "operation"), dict(status, "operationState")),
 		Sync:          comparisonFacts(spec, dict(status, "sync")),
-		Health:        rollout.Condition{Type: text(status, "health", "status"), Message: text(status, "health", "message")},
+		Health:        rollout.Condition{Type: text(status, "health", "status"), Message: said(status, "health", "message")},
 		Errors:        errorConditions(objects(status, "conditions")),
 		Deployed:      deployedFacts(spec, objects(status, "history")),
 		RefreshID:     refreshID(annotations),
@@ -86,7 +86,7 @@ func operationFacts(pending, state map[string]any) rollout.Operation {
 	o.Token = tokenOf(operation)
 	o.Target = targetOf(operation)
 	o.Phase = text(state, "phase")
-	o.Message = text(state, "message")
+	o.Message = said(state, "message")
 	o.Revisions = revisionsOf(dict(state, "syncResult"))
 	if len(o.Revisions) == 0 {
 		o.Revisions = revisionsOf(dict(operation, "sync"))
@@ -133,7 +133,7 @@ func incomplete(results []map[string]any) []string {
 	var out []string
 	for _, r := range results {
 		if code := text(r, "status"); code == "PruneSkipped" || code == "SyncFailed" {
-			out = append(out, sentence(": ", resourceName(r), code, text(r, "message")))
+			out = append(out, sentence(": ", resourceName(r), code, said(r, "message")))
 		}
 	}
 	slices.Sort(out)
@@ -180,7 +180,7 @@ func errorConditions(conditions []map[string]any) []rollout.Condition {
 	var out []rollout.Condition
 	for _, c := range conditions {
 		if strings.HasSuffix(text(c, "type"), "Error") {
-			out = append(out, rollout.Condition{Type: text(c, "type"), Message: text(c, "message"), Kind: conditionKind(text(c, "message"))})
+			out = append(out, rollout.Condition{Type: text(c, "type"), Message: said(c, "message"), Kind: conditionKind(text(c, "message"))})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b rollout.Condition) int {
@@ -237,7 +237,7 @@ func unfinished(resources []map[string]any) []string {
 			prune = "needs pruning"
 		}
 		if health != "" {
-			health = sentence(": ", health, text(r, "health", "message"))
+			health = sentence(": ", health, said(r, "health", "message"))
 		}
 		if what := sentence(", ", sync, prune, health); what != "" {
 			out = append(out, resourceName(r)+": "+what)

@@ -132,10 +132,13 @@ func normalizeRepo(repo string) string {
 	return strings.TrimPrefix(parsed.String(), "ssh://")
 }
 
-var userInfo = regexp.MustCompile(`://[^/]*@`)
+var userInfo = regexp.MustCompile(`://[^/\s"]*@`)
 
-// withoutCredentials is a repository URL as it may stand in a message.
+// withoutCredentials is a repository URL, or a text with some, as it may stand in a message.
 func withoutCredentials(repo string) string { return userInfo.ReplaceAllString(repo, "://") }
+
+// said is a message of Argo CD, which may quote the URL of a repository with the user in it.
+func said(m map[string]any, path ...string) string { return withoutCredentials(text(m, path...)) }
 
 // projectName is the project of an Application; empty means default, as in Argo CD.
 func projectName(spec map[string]any) string {
