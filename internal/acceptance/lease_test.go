@@ -110,7 +110,15 @@ func (f *fixture) heldUpdate() (w *workspace, s *set, seen *recorder, apply *com
 	f.release("2", "dev", "prod")
 	seen.reset()
 	apply = w.cli.start("apply", "-auto-approve")
+	held := false
+	defer func() {
+		if !held { // the test has ended
+			_ = apply.process.Signal(os.Interrupt)
+			apply.wait()
+		}
+	}()
 	w.awaitHeld(seen)
+	held = true
 	return w, s, seen, apply
 }
 
