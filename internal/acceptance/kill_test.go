@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,13 +37,11 @@ func TestAccKill(t *testing.T) {
 		calm.run(phase, nil)
 		t.Logf("an undisturbed %s: %d events in %s", phaseNames[phase], calm.pace[phase].events, calm.pace[phase].took.Round(time.Millisecond))
 	}
-	figures := &killFigures{counts: map[string]int{}}
-	t.Cleanup(func() { t.Log(figures) })
 	for seed := first; seed < first+stories; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			s := newFixture(t).story(provider)
 			t.Cleanup(func() {
-				figures.add(s.strikes)
+				killed.add(s.strikes)
 				if t.Failed() {
 					t.Logf("to repeat it: %s=%d TF_ACC=1 go test ./internal/acceptance -count=1 -run 'TestAccKill/seed_%d$'", seedVariable, seed, seed)
 				}
@@ -71,7 +70,12 @@ func killSeeds(t *testing.T) (first, stories uint64) {
 	return first, stories
 }
 
-// killFigures sums up what the strikes did.
+// killed is what all strikes of this test binary did.
+var killed = killFigures{counts: map[string]int{}}
+
+func init() { notes = append(notes, killed.String) }
+
+// killFigures sums up what strikes did.
 type killFigures struct {
 	mu       sync.Mutex
 	counts   map[string]int
@@ -99,16 +103,19 @@ func (k *killFigures) add(strikes []struckAt) {
 func (k *killFigures) String() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	text := fmt.Sprintf("%d interruptions", k.struck[createPhase]+k.struck[updatePhase]+k.struck[destroyPhase])
-	for phase, n := range k.struck {
-		text += fmt.Sprintf(", %d of %s", n, phaseNames[phase])
+	all := k.struck[createPhase] + k.struck[updatePhase] + k.struck[destroyPhase]
+	if all == 0 {
+		return ""
 	}
-	text += fmt.Sprintf("; %d came too late;", k.missed)
+	parts := []string{fmt.Sprintf("%d interruptions (%d too late)", all, k.missed)}
+	for phase, n := range k.struck {
+		parts = append(parts, fmt.Sprintf("%d of %s", n, phaseNames[phase]))
+	}
 	for _, kind := range interruptions {
-		text += fmt.Sprintf(" %d %s,", k.counts[kind.name], kind.name)
+		parts = append(parts, fmt.Sprintf("%d %s", k.counts[kind.name], kind.name))
 	}
 	for n, runs := range k.resumes {
-		text += fmt.Sprintf(" %d needed %d more runs,", runs, n)
+		parts = append(parts, fmt.Sprintf("%d needed %d more runs", runs, n))
 	}
-	return text + fmt.Sprintf(" no provider outlived terraform by more than %s", k.orphaned.Round(10*time.Millisecond))
+	return strings.Join(parts, ", ") + fmt.Sprintf(", no provider outlived terraform by more than %s", k.orphaned.Round(10*time.Millisecond))
 }

@@ -13,6 +13,9 @@ import (
 // CD most of the time, so more than there are processors.
 const parallelTests = 3
 
+// notes are lines to print when all tests have run, also when all have passed; an empty one is none.
+var notes []func() string
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
@@ -22,5 +25,11 @@ func TestMain(m *testing.M) {
 			panic(err) // every test binary has the flag
 		}
 	}
-	os.Exit(cptest.Main(m))
+	code := cptest.Main(m)
+	for _, note := range notes {
+		if text := note(); text != "" {
+			fmt.Println("note: " + text)
+		}
+	}
+	os.Exit(code)
 }
