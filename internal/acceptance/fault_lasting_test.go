@@ -80,7 +80,7 @@ func TestAccAPlanSurvivesAShortFailureAndNamesALastingOne(t *testing.T) {
 
 	x.Add(faultproxy.Rule{Do: faultproxy.Page(http.StatusBadGateway)})
 	began := time.Now()
-	w.failsToPlan("Argo CD failed to answer", "get namespaces "+argoNamespace)
+	w.failsToPlan("API server failed", "get namespaces "+argoNamespace)
 	f.must(within(failsWithin, began))
 	x.Clear()
 

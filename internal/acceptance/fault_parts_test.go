@@ -258,7 +258,8 @@ func (b *breakdown) repoServerIsAway() {
 func (b *breakdown) repoServerStaysAway() {
 	b.create()
 	b.must(func() error { return b.cluster.KillComponent(controlplane.RepoServer) })
-	b.cli.want(exitEmpty, "plan", "-detailed-exitcode")
+	b.says(b.cli.want(exitEmpty, "plan", "-detailed-exitcode"), "Revisions not compared", b.app("dev"), "ComparisonError", "connection refused",
+		"The plan uses the revisions that were known before")
 	b.change()
 	began := time.Now()
 	b.failed(b.applies(), b.app("dev"), "step 01: env in [dev]", "connection refused", "terraform apply again")

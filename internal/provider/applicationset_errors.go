@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -159,6 +160,9 @@ func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag
 	case errors.As(err, &request) && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
 		summary = "Cluster not reachable"
 		parts = append(parts, "Check the provider's kubernetes settings and the network; with the same settings, this must answer: kubectl cluster-info")
+	case serverFailed(err):
+		summary = "API server failed"
+		parts = append(parts, "The API server, or what stands in front of it, did not get better for as long as it was asked again. Run terraform again when this says ok: kubectl get --raw /readyz")
 	case apierrors.IsNotFound(err):
 		summary = "Argo CD not found"
 		parts = append(parts, "Check that the provider's namespace is the one Argo CD runs in, and that its CustomResourceDefinitions are there: kubectl get crd applications.argoproj.io")
@@ -166,6 +170,12 @@ func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag
 		summary = "Request refused"
 	}
 	return diag.NewErrorDiagnostic(summary, paragraphs(parts...))
+}
+
+// serverFailed tells that the request was answered with an error of the server, or not for want of capacity.
+func serverFailed(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && (status.Status().Code >= http.StatusInternalServerError || status.Status().Code == http.StatusTooManyRequests)
 }
 
 func errorText(err error) string {

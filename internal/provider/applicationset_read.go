@@ -32,10 +32,14 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	if r.provider.Refresh {
 		resp.Diagnostics.Append(c.refresh(ctx)...)
 	}
+	before, diags := readTargets(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	known, diags := targetsSince(before, c.live)
+	resp.Diagnostics.Append(diags...)
 	// A configuration that was applied once is readable; if a later version of the provider
 	// refuses it, the labels stored with the Applications still tell their steps.
 	content, _ := state.read()
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, c.live, c.proven()).value())...)
-	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, targetsOf(c.live))...)
+	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, known)...)
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
 }

@@ -58,6 +58,30 @@ func (c *connected) refresh(ctx context.Context) diag.Diagnostics {
 	return diags
 }
 
+// targetsSince are what a plan is made from. Where Argo CD cannot compare, because its repo server,
+// git or the branch is gone, it forgets what the branch meant; then that is what was known before.
+func targetsSince(before targets, live []rollout.Live) (targets, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	pins, known := rollout.ResolvePins(live), before.pins()
+	said, stand := map[string]string{}, rollout.Pins{}
+	each(live, func(l *rollout.Live, s rollout.Source, _ string) {
+		if pins[s] != "" || known[s] == "" || len(l.Errors) == 0 || l.AutomatedOn {
+			return
+		}
+		stand[s] = known[s]
+		said[l.Name] = fmt.Sprintf("%s: %s", l.Errors[0].Type, l.Errors[0].Message)
+	})
+	if len(said) == 0 {
+		return targetsAt(live, pins), diags
+	}
+	maps.Copy(pins, stand)
+	names := slices.Sorted(maps.Keys(said))
+	diags.AddWarning("Revisions not compared", fmt.Sprintf(
+		"Argo CD cannot compare %s. The plan uses the revisions that were known before. Argo CD says of %s:\n%s\n\n"+
+			"When its source is there again: argocd app get %s --hard-refresh", shorten(names), names[0], said[names[0]], names[0]))
+	return targetsAt(live, pins), diags
+}
+
 // answers tells whether Argo CD would compare an Application when it is asked, and do no more
 // than that: with automated sync on, a refresh deploys, which no plan may do.
 func answers(l *rollout.Live) bool { return !l.Terminating && !l.SkipReconcile && !l.AutomatedOn }

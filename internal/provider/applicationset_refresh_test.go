@@ -1,7 +1,9 @@
 package provider
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
@@ -49,5 +51,39 @@ func TestStaleAreAllOfASourceWhoseRevisionsDiffer(t *testing.T) {
 	live := []rollout.Live{app("a", shaB, main1), app("b", shaA, main1), app("c", shaA, main2), app("d", shaA, main2)}
 	if got, want := stale(live), []string{"a", "b"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestWhatCannotBeComparedKeepsTheRevisionThatWasKnown(t *testing.T) {
+	broken := func(l rollout.Live) rollout.Live {
+		l.Sync.Revisions = []string{"main"}
+		l.Errors = []rollout.Condition{{Type: "ComparisonError", Message: "repository not found"}}
+		return l
+	}
+	automated := broken(app("c", "", main1))
+	automated.AutomatedOn = true
+	before := newTargets(rollout.Pins{main1: shaA, main2: shaA}, nil)
+	for name, c := range map[string]struct {
+		live []rollout.Live
+		want rollout.Pins
+		warn bool
+	}{
+		"all are compared":                    {[]rollout.Live{app("a", shaB, main1)}, rollout.Pins{main1: shaB}, false},
+		"none is":                             {[]rollout.Live{broken(app("a", "", main1)), broken(app("b", "", main1))}, rollout.Pins{main1: shaA}, true},
+		"one of them is":                      {[]rollout.Live{broken(app("a", "", main1)), app("b", shaB, main1)}, rollout.Pins{main1: shaB}, false},
+		"one of another source is":            {[]rollout.Live{broken(app("a", "", main1)), app("b", shaB, main2)}, rollout.Pins{main1: shaA, main2: shaB}, true},
+		"a source that nothing was known of":  {[]rollout.Live{broken(app("a", "", chart1))}, rollout.Pins{}, false},
+		"a new one that was not compared yet": {[]rollout.Live{{Name: "a", Sources: []rollout.Source{main1}}}, rollout.Pins{}, false},
+		"one with automated sync has no say":  {[]rollout.Live{automated}, rollout.Pins{}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, diags := targetsSince(before, c.live)
+			if !maps.Equal(got.pins(), c.want) {
+				t.Errorf("pins are %v, not %v", got.pins(), c.want)
+			}
+			if warned := len(diags) == 1 && strings.Contains(diags[0].Detail(), "ComparisonError: repository not found"); warned != c.warn {
+				t.Errorf("diagnostics: %v", diags)
+			}
+		})
 	}
 }

@@ -163,7 +163,11 @@ func (c content) liveMode(l *rollout.Live) rollout.Mode {
 
 // targetsOf are the facts that a plan is made from.
 func targetsOf(live []rollout.Live) targets {
-	pins := rollout.ResolvePins(live)
+	return targetsAt(live, rollout.ResolvePins(live))
+}
+
+// targetsAt are the targets with these meanings of mutable sources.
+func targetsAt(live []rollout.Live, pins rollout.Pins) targets {
 	apps := map[string]rollout.KnownTarget{}
 	for i := range live {
 		l := &live[i]
