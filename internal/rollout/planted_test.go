@@ -39,7 +39,16 @@ func (sc *scenario) run(t rapid.TB) string {
 		sc.planted()
 	}
 	sc.drive(t, endless)
-	sc.w.check.over(sc.w.session.engine.outcome())
+	o := sc.w.session.engine.outcome()
+	sc.w.check.over(o)
+	for _, f := range o.Failures {
+		sc.w.check.fail("%s has failed: %s", f.App, f.Kind)
+	}
+	for target, n := range sc.w.check.ops {
+		if n > 1 {
+			sc.w.check.fail("%s was synced %d times", target, n)
+		}
+	}
 	return strings.Join(sc.w.check.problems, "\n")
 }
 

@@ -103,6 +103,8 @@ func (c *checker) write(a *simApp, want *Desired, seen *Live, action Action) {
 		c.fail("%s: decided on version %q, not on the newest known", a.name, action.Version)
 	case seen != nil && seen.Operation.Active():
 		c.fail("%s: written over a running operation", a.name)
+	case seen != nil && seen.Terminating:
+		c.fail("%s: written while it is being deleted", a.name)
 	}
 	c.automatedOff(a.name)
 	c.entered[a.name] = true
@@ -199,6 +201,7 @@ func (c *checker) finished(a *simApp, want *Desired, when string, gated bool) {
 func (c *checker) look() {
 	e := c.session.engine
 	c.flightLimit()
+	c.overslept()
 	for name, x := range e.apps {
 		was := c.before[name]
 		if x.state == was {
@@ -244,6 +247,9 @@ func (c *checker) concluded(a *simApp, x *app, was state) {
 	if what := c.at(a, want); what != "" {
 		c.fail("%s counts as done: %s", a.name, what)
 		return
+	}
+	if a.nature.outOfSync && !c.opt.AcceptOutOfSync && want.Mode == ModeSync {
+		c.fail("%s counts as done, but is out of sync", a.name)
 	}
 	if a.step != x.label {
 		c.fail("%s counts as done, but its step is stored as %q", a.name, a.step)

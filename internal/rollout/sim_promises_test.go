@@ -107,3 +107,16 @@ func (c *checker) calm(apps []*simApp, since time.Time) time.Duration {
 	}
 	return longest
 }
+
+// overslept: an operation of ours that has failed is a failure as soon as the engine can know of it.
+func (c *checker) overslept() {
+	for name, token := range c.ours {
+		a := c.w.apps[name]
+		if o := a.state; o == nil || !o.ended || o.token != token || o.phase != Failed || c.disturbed[name] {
+			continue
+		}
+		if late := c.w.now.Sub(a.opEnded); late > c.lag+time.Second && c.session.engine.apps[name].state == flying {
+			c.fail("the operation of %s failed %s ago, and it is still waited for", name, late)
+		}
+	}
+}

@@ -17,6 +17,8 @@ type session struct {
 	failRequests func(Action) (err error, hopeless bool)
 	// twist plants mistakes: it changes an action on its way, or swallows it.
 	twist func(*Action) bool
+	// sees plants mistakes: it changes what the engine is told.
+	sees func(*Live) *Live
 	// ambiguous lets some accepted writes look like conflicts, as after a repeated request.
 	ambiguous int
 	deaf      int // percentage of requests that Argo CD overlooks at first
@@ -74,6 +76,9 @@ func (w *world) arrive(s *session, a *simApp, ev Event) {
 
 func (w *world) observe(s *session, ev Event) {
 	w.check.told(ev.Name, ev.Live, ev.UID)
+	if s.sees != nil && ev.Live != nil {
+		ev.Live = s.sees(ev.Live)
+	}
 	s.engine.observe(w.now, ev)
 	w.acted(s)
 }
@@ -147,6 +152,9 @@ func (w *world) answer(s *session, r Result) {
 	}
 	if l := w.check.seen[r.Action.App]; r.NotFound && l != nil && (l.Version == r.Action.Version || l.UID == r.Action.UID) {
 		w.check.told(r.Action.App, nil, l.UID)
+	}
+	if s.sees != nil && r.Live != nil {
+		r.Live = s.sees(r.Live)
 	}
 	s.engine.result(w.now, r)
 	w.acted(s)
