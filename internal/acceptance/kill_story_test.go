@@ -273,8 +273,12 @@ func (s *story) isUpdated() {
 // isDestroyed checks that nothing is left, and that it went in reverse order.
 func (s *story) isDestroyed() {
 	s.Helper()
+	staging := killStagingLater
+	if s.release == "" {
+		staging = killStaging // there was no update
+	}
 	s.check("destroy",
-		s.are(), s.seen.deletedInOrder(s.apps(killNoStep), s.apps(killProd...), s.apps(killStagingLater...), s.apps(killDev...)),
+		s.are(), s.seen.deletedInOrder(s.apps(killNoStep), s.apps(killProd...), s.apps(staging...), s.apps(killDev...)),
 		s.deploys("", slices.Concat(killDev, killStaging, killProd, killStagingLater, []string{killNoStep})...),
 		s.nothingStored(),
 	)

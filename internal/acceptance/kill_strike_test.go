@@ -63,11 +63,11 @@ type strike struct {
 }
 
 func (s strike) String() string {
+	if s.request != nil {
+		return fmt.Sprintf("%s of %s %s", s.name, phaseNames[s.phase], s.words)
+	}
 	at := "the start"
-	switch {
-	case s.request != nil:
-		at = s.words
-	case s.event > 0:
+	if s.event > 0 {
 		at = fmt.Sprintf("event %d", s.event)
 	}
 	return fmt.Sprintf("%s of %s, %s after %s", s.name, phaseNames[s.phase], s.after.Round(time.Millisecond), at)

@@ -30,7 +30,7 @@ func TestAccKill(t *testing.T) {
 	f := newFixture(t)
 	provider := buildProvider(t)
 	first, stories := killSeeds(t)
-	t.Logf("%d stories from %s=%d on", stories, seedVariable, first)
+	killed.first = first
 
 	calm := f.story(provider)
 	for phase := range phaseCount {
@@ -77,6 +77,7 @@ func init() { notes = append(notes, killed.String) }
 
 // killFigures sums up what strikes did.
 type killFigures struct {
+	first    uint64 // seed
 	mu       sync.Mutex
 	counts   map[string]int
 	struck   [phaseCount]int
@@ -107,7 +108,7 @@ func (k *killFigures) String() string {
 	if all == 0 {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%d interruptions (%d too late)", all, k.missed)}
+	parts := []string{fmt.Sprintf("%d interruptions (%d too late) from %s=%d on", all, k.missed, seedVariable, k.first)}
 	for phase, n := range k.struck {
 		parts = append(parts, fmt.Sprintf("%d of %s", n, phaseNames[phase]))
 	}
