@@ -46,6 +46,8 @@ type struckAt struct {
 	// missed tells that terraform had ended before.
 	missed  bool
 	resumes int
+	// ended is how long after the interruption terraform ended.
+	ended time.Duration
 	// orphaned is how long the provider lived on after terraform.
 	orphaned time.Duration
 }
@@ -134,8 +136,12 @@ func (s *story) strikeAndResume(x strike, args []string) {
 	if at.missed = !s.waitFor(x, c); !at.missed {
 		x.deliver(c, x.pause)
 	}
+	struck := time.Now()
 	r := c.wait()
 	ended := time.Now()
+	if at.ended = ended.Sub(struck); at.ended > endLimit {
+		s.Errorf("terraform ended %s after %s", at.ended, x)
+	}
 	at.orphaned = c.gone(orphanLimit)
 	s.must(s.seen.restsSince(ended.Add(lastWords)))
 	if at.missed && r.code != exitEmpty {
@@ -159,6 +165,9 @@ func (s *story) strikeAndResume(x strike, args []string) {
 	}
 	s.strikes = append(s.strikes, at)
 }
+
+// endLimit is how long an interrupted terraform may take to end; what sends signals kills soon.
+const endLimit = 15 * time.Second
 
 // lastWords is how long after the end of terraform a request that was under way may still show.
 const lastWords = time.Second

@@ -83,6 +83,7 @@ type killFigures struct {
 	struck   [phaseCount]int
 	missed   int
 	resumes  [mostResumes + 1]int
+	ended    time.Duration
 	orphaned time.Duration
 }
 
@@ -97,7 +98,7 @@ func (k *killFigures) add(strikes []struckAt) {
 		k.struck[s.phase]++
 		k.counts[s.name]++
 		k.resumes[s.resumes]++
-		k.orphaned = max(k.orphaned, s.orphaned)
+		k.ended, k.orphaned = max(k.ended, s.ended), max(k.orphaned, s.orphaned)
 	}
 }
 
@@ -118,5 +119,6 @@ func (k *killFigures) String() string {
 	for n, runs := range k.resumes {
 		parts = append(parts, fmt.Sprintf("%d needed %d more runs", runs, n))
 	}
-	return strings.Join(parts, ", ") + fmt.Sprintf(", no provider outlived terraform by more than %s", k.orphaned.Round(10*time.Millisecond))
+	return strings.Join(parts, ", ") + fmt.Sprintf(", terraform ended within %s, and the provider %s later",
+		k.ended.Round(10*time.Millisecond), k.orphaned.Round(10*time.Millisecond))
 }
