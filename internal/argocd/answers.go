@@ -9,10 +9,13 @@ import (
 	"time"
 )
 
-// answerTimeout is how long one request may take, its whole answer included; of a watch, until it
-// begins. An API server gives up most requests after a minute itself, but something between may
-// swallow them for ever.
-const answerTimeout = 30 * time.Second
+const (
+	// answerTimeout is how long one request may take, its whole answer included. An API server gives
+	// up most requests after a minute itself, but something between may swallow them for ever.
+	answerTimeout = 30 * time.Second
+	// watchTimeout is how long a watch may take to begin.
+	watchTimeout = 10 * time.Second
+)
 
 // settleTime is for how long after a failure to reach it an API server may refuse what is granted: one
 // that has just started answers before it has read its Roles and ServiceAccounts. Seen: 403 for
@@ -35,14 +38,14 @@ func (o *outages) recent() bool {
 
 // answerLimit is a transport that waits for answers only so long.
 type answerLimit struct {
-	next    http.RoundTripper
-	timeout time.Duration
-	outages *outages
+	next           http.RoundTripper
+	timeout, watch time.Duration
+	outages        *outages
 }
 
 // limit makes the transport of a client one with limits.
 func (o *outages) limit(next http.RoundTripper) http.RoundTripper {
-	return &answerLimit{next: next, timeout: answerTimeout, outages: o}
+	return &answerLimit{next: next, timeout: answerTimeout, watch: watchTimeout, outages: o}
 }
 
 // noAnswerError is a timeout to all who ask: see net.Error.
@@ -56,8 +59,12 @@ func (e *noAnswerError) Temporary() bool { return true }
 
 func (l *answerLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	tooLate := &noAnswerError{l.timeout}
-	timer := time.AfterFunc(l.timeout, func() { cancel(tooLate) })
+	timeout := l.timeout
+	if isWatch(r) {
+		timeout = l.watch
+	}
+	tooLate := &noAnswerError{timeout}
+	timer := time.AfterFunc(timeout, func() { cancel(tooLate) })
 	end := func() {
 		timer.Stop()
 		cancel(nil)

@@ -33,7 +33,7 @@ func TestAnAnswerThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &answerLimit{next: http.DefaultTransport, timeout: 50 * time.Millisecond, outages: &outages{now: time.Now}}}
+	client := &http.Client{Transport: &answerLimit{next: http.DefaultTransport, timeout: 50 * time.Millisecond, watch: 40 * time.Millisecond, outages: &outages{now: time.Now}}}
 	ask := func(ctx context.Context, query string) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"?"+query, nil)
 		if err != nil {

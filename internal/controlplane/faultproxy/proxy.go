@@ -12,7 +12,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -159,7 +158,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (p *Proxy) note(r *http.Request) {
 	_, resource, _ := parse(r)
-	question := resource == "selfsubjectaccessreviews" || strings.Contains(r.URL.RawQuery, "dryRun=All")
+	question := resource == "selfsubjectaccessreviews" || isDryRun(r)
 	if r.Method != http.MethodGet && !question {
 		p.mu.Lock()
 		defer p.mu.Unlock()

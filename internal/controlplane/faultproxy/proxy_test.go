@@ -279,6 +279,15 @@ func TestWhichRequestsARuleHits(t *testing.T) {
 	}
 }
 
+func TestDryRunsAreNotReal(t *testing.T) {
+	const path = "/apis/example.com/v1/namespaces/ns/things/a"
+	for query, want := range map[string]bool{"": true, "?dryRun=All": false} {
+		if got := On("things", "update").Real()(httptest.NewRequest("PUT", path+query, nil)); got != want {
+			t.Errorf("%q: %v", query, got)
+		}
+	}
+}
+
 func TestRequestsAreRead(t *testing.T) {
 	for request, want := range map[string]string{
 		"GET /api/v1/namespaces/argocd":                                      "get namespaces argocd",

@@ -29,6 +29,13 @@ func (m Match) Named(name string) Match {
 	}
 }
 
+// Real narrows a match to requests that are no dry runs.
+func (m Match) Real() Match {
+	return func(r *http.Request) bool { return !isDryRun(r) && m(r) }
+}
+
+func isDryRun(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "dryRun=All") }
+
 // Writes matches all requests that change something.
 func Writes(resource string) Match { return On(resource, "create", "update", "patch", "delete") }
 
