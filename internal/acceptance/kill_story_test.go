@@ -36,6 +36,8 @@ type story struct {
 	uids    map[string]string
 	pace    [phaseCount]pace
 	strikes []struckAt
+	// resumes is how many more runs each interrupted phase has needed.
+	resumes []int
 	// adopts tells that the set had to be taken over after its create.
 	adopts bool
 }
@@ -44,8 +46,7 @@ type story struct {
 type struckAt struct {
 	strike
 	// missed tells that terraform had ended before.
-	missed  bool
-	resumes int
+	missed bool
 	// ended is how long after the interruption terraform ended.
 	ended time.Duration
 	// orphaned is how long the provider lived on after terraform.
@@ -131,39 +132,60 @@ func (s *story) run(phase int, x *strike) {
 // strikeAndResume interrupts a run and repeats it until it succeeds, as its user would.
 func (s *story) strikeAndResume(x strike, args []string) {
 	s.Helper()
+	r := s.struck(x, args)
+	if s.strikes[len(s.strikes)-1].missed && r.code != exitEmpty {
+		s.Fatalf("terraform %v failed before %s: exit code %d\n%s", args, x, r.code, r.out)
+	}
+	if x.again != nil && r.code != exitEmpty {
+		s.recover(x, r)
+		x = *x.again
+		r = s.struck(x, args)
+	}
+	resumes := 0
+	for ; r.code != exitEmpty; resumes++ {
+		if resumes == mostResumes {
+			s.Fatalf("after %s, %d more runs have not come to the end; the last one:\n%s", x, mostResumes, r.out)
+		}
+		s.recover(x, r)
+		r = s.startBinary(args...).wait()
+	}
+	s.resumes = append(s.resumes, resumes)
+}
+
+// struck is one run with an interruption.
+func (s *story) struck(x strike, args []string) result {
+	s.Helper()
 	at := struckAt{strike: x}
+	from := s.seen.count()
 	c := s.startBinary(args...)
-	if at.missed = !s.waitFor(x, c); !at.missed {
+	if at.missed = !s.waitFor(x, c, from); !at.missed {
 		x.deliver(c, x.pause)
 	}
-	struck := time.Now()
+	began := time.Now()
 	r := c.wait()
 	ended := time.Now()
-	if at.ended = ended.Sub(struck); at.ended > endLimit {
+	if at.ended = ended.Sub(began); at.ended > endLimit {
 		s.Errorf("terraform ended %s after %s", at.ended, x)
 	}
 	at.orphaned = c.gone(orphanLimit)
 	s.must(s.seen.restsSince(ended.Add(lastWords)))
-	if at.missed && r.code != exitEmpty {
-		s.Fatalf("terraform %v failed before %s: exit code %d\n%s", args, x, r.code, r.out)
-	}
-	for ; r.code != exitEmpty; at.resumes++ {
-		if at.resumes == mostResumes {
-			s.Fatalf("after %s, %d more runs have not come to the end; the last one:\n%s", x, mostResumes, r.out)
-		}
-		s.mendState()
-		s.Logf("%s: exit code %d\n%s", x, r.code, tail(r.out))
-		if strings.Contains(words(r.out), "Set already managed") {
-			// Killed after all was done and before terraform has saved its state: nobody can know
-			// whose the set is, and the error says how to take it over.
-			s.says(r, "rollout.adopt_existing = true")
-			s.adopts = true
-			s.set.Rollout = obj{"min_healthy_time": "0s", "app_timeout": "2m", "adopt_existing": true}
-			s.configure(s.set)
-		}
-		r = s.startBinary(args...).wait()
-	}
 	s.strikes = append(s.strikes, at)
+	return r
+}
+
+// recover does what the user has to do after a run that was interrupted.
+func (s *story) recover(x strike, r result) {
+	s.Helper()
+	s.mendState()
+	s.Logf("%s: exit code %d\n%s", x, r.code, tail(r.out))
+	if strings.Contains(words(r.out), "Set already managed") {
+		// Killed after all was done and before terraform has saved its state: nobody can know
+		// whose the set is, and the error says how to take it over.
+		s.says(r, "rollout.adopt_existing = true")
+		s.adopts = true
+		s.set.Rollout = obj{"min_healthy_time": "0s", "app_timeout": "2m", "adopt_existing": true}
+		s.configure(s.set)
+	}
 }
 
 // endLimit is how long an interrupted terraform may take to end; what sends signals kills soon.
@@ -188,8 +210,9 @@ func (r *recorder) restsSince(instant time.Time) func() error {
 	}
 }
 
-// waitFor waits for the instant of the strike; it is false when terraform ends before.
-func (s *story) waitFor(x strike, c *groupCommand) bool {
+// waitFor waits for the instant of the strike; it is false when terraform ends before. from is how
+// many events there were before this run.
+func (s *story) waitFor(x strike, c *groupCommand, from int) bool {
 	if x.request != nil {
 		select {
 		case <-x.request:
@@ -197,7 +220,7 @@ func (s *story) waitFor(x strike, c *groupCommand) bool {
 			return false
 		}
 	}
-	for s.seen.count() < x.event {
+	for s.seen.count()-from < x.event {
 		select {
 		case <-s.seen.more():
 		case <-c.over:

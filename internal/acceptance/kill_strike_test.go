@@ -60,6 +60,8 @@ type strike struct {
 	// the strike waits for; words says which.
 	request chan struct{}
 	words   string
+	// again interrupts the run after this one.
+	again *strike
 }
 
 func (s strike) String() string {
@@ -79,25 +81,35 @@ type pace struct {
 	took   time.Duration
 }
 
-// strikes draws one strike for each phase. The kinds go round with the seed, a different one in
-// each phase; the instant is by time or by event, evenly over an undisturbed run.
+// strikes draws one strike for each phase, and a second one for every third. The kinds go round with
+// the seed, a different one in each phase.
 func strikes(seed uint64, undisturbed [phaseCount]pace) [phaseCount]strike {
 	var all [phaseCount]strike
 	random := rand.New(rand.NewPCG(seed, 0))
 	for phase := range all {
-		kind := (seed + uint64(2*phase)) % uint64(len(interruptions))
-		s := strike{interruption: interruptions[kind], phase: phase}
-		s.pause = time.Duration(random.Int64N(int64(1500 * time.Millisecond)))
-		p := undisturbed[phase]
-		event, at, late := 1+random.IntN(max(1, p.events-1)), time.Duration(random.Int64N(int64(p.took))), random.Int64N(int64(300*time.Millisecond))
-		if random.IntN(2) == 0 {
-			s.after = at
-		} else if s.event = event; random.IntN(2) == 0 {
-			s.after = time.Duration(late)
+		all[phase] = draw(random, seed+uint64(2*phase), phase, undisturbed[phase])
+		if again := draw(random, random.Uint64(), phase, undisturbed[phase]); random.IntN(3) == 0 {
+			all[phase].again = &again
 		}
-		all[phase] = s
 	}
 	return all
+}
+
+// draw draws one strike: by time or by event, evenly over an undisturbed run.
+func draw(random *rand.Rand, kind uint64, phase int, p pace) strike {
+	s := strike{interruption: interruptions[kind%uint64(len(interruptions))], phase: phase}
+	s.pause = time.Duration(random.Int64N(int64(1500 * time.Millisecond)))
+	event, at := 1+random.IntN(max(1, p.events-1)), time.Duration(random.Int64N(int64(p.took)))
+	late := time.Duration(random.Int64N(int64(300 * time.Millisecond)))
+	switch random.IntN(4) {
+	case 0:
+		s.event, s.after = event, late
+	case 1:
+		s.event = event
+	default:
+		s.after = at
+	}
+	return s
 }
 
 // send is signal for processes that may have ended meanwhile.

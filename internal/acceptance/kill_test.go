@@ -41,13 +41,15 @@ func TestAccKill(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			s := newFixture(t).story(provider)
 			t.Cleanup(func() {
-				killed.add(s.strikes)
+				killed.add(s.strikes, s.resumes)
 				if t.Failed() {
 					t.Logf("to repeat it: %s=%d TF_ACC=1 go test ./internal/acceptance -count=1 -run 'TestAccKill/seed_%d$'", seedVariable, seed, seed)
 				}
 			})
 			for phase, x := range strikes(seed, calm.pace) {
-				t.Logf("next: %s", x)
+				if t.Logf("next: %s", x); x.again != nil {
+					t.Logf("then: %s", x.again)
+				}
 				s.run(phase, &x)
 			}
 		})
@@ -87,9 +89,12 @@ type killFigures struct {
 	orphaned time.Duration
 }
 
-func (k *killFigures) add(strikes []struckAt) {
+func (k *killFigures) add(strikes []struckAt, resumes []int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	for _, n := range resumes {
+		k.resumes[n]++
+	}
 	for _, s := range strikes {
 		if s.missed {
 			k.missed++
@@ -97,7 +102,6 @@ func (k *killFigures) add(strikes []struckAt) {
 		}
 		k.struck[s.phase]++
 		k.counts[s.name]++
-		k.resumes[s.resumes]++
 		k.ended, k.orphaned = max(k.ended, s.ended), max(k.orphaned, s.orphaned)
 	}
 }
@@ -117,7 +121,7 @@ func (k *killFigures) String() string {
 		parts = append(parts, fmt.Sprintf("%d %s", k.counts[kind.name], kind.name))
 	}
 	for n, runs := range k.resumes {
-		parts = append(parts, fmt.Sprintf("%d needed %d more runs", runs, n))
+		parts = append(parts, fmt.Sprintf("%d phases needed %d more runs", runs, n))
 	}
 	return strings.Join(parts, ", ") + fmt.Sprintf(", terraform ended within %s, and the provider %s later",
 		k.ended.Round(10*time.Millisecond), k.orphaned.Round(10*time.Millisecond))
