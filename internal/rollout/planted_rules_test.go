@@ -196,11 +196,11 @@ var rules = map[string]struct {
 		arrange: func(sc *scenario) {
 			sc.opt.MaxFailures = 5
 			sc.config = func(s *session) {
-				s.failRequests = func(a Action) (error, bool) {
+				s.failRequests = func(a Action) (bool, error) {
 					if a.App == "a" && a.Verb == Write {
-						return errForbidden, true
+						return true, errForbidden
 					}
-					return nil, false
+					return false, nil
 				}
 			}
 		},
@@ -326,11 +326,11 @@ var rules = map[string]struct {
 			sc.plan = unresolved(sc.plan)
 			sc.opt.MaxFailures = 1
 			sc.config = func(s *session) {
-				s.failRequests = func(a Action) (error, bool) {
+				s.failRequests = func(a Action) (bool, error) {
 					if a.App == "a" && a.Verb == Write {
-						return errForbidden, false
+						return false, errForbidden
 					}
-					return nil, false
+					return false, nil
 				}
 			}
 		},

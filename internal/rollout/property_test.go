@@ -141,11 +141,11 @@ func TestWhateverOthersDoTheRunEndsAndKeepsItsPromises(t *testing.T) {
 		config, refusals := sc.config, rapid.IntRange(0, 40).Draw(t, "refusals per thousand")
 		sc.config = func(s *session) {
 			config(s)
-			s.failRequests = func(action Action) (error, bool) {
+			s.failRequests = func(action Action) (bool, error) {
 				if action.Verb != Terminate && sc.w.rng.IntN(1000) < refusals {
-					return errForbidden, sc.w.chance(30)
+					return sc.w.chance(30), errForbidden
 				}
-				return nil, false
+				return false, nil
 			}
 		}
 		sc.opt.AppTimeout = 2 * time.Minute

@@ -190,6 +190,40 @@ func TestGroupsOfDeletions(t *testing.T) {
 			d.deleted("c")
 			d.over(true)
 		},
+		"all groups are prepared while the first goes, and what changes until its turn is prepared anew": func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}, []string{"b", "c"}), deskOptions())
+			for _, name := range []string{"a", "b", "c"} {
+				d.see(name, old)
+			}
+			d.listed()
+			d.pass(deleteSettle)
+			for _, name := range []string{"b", "c"} {
+				d.accept(d.asked(name, PrepareDelete))
+				d.answered(name)
+			}
+			d.see("c", func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running, Started: "t7"} })
+			d.see("c", failedWith("theirs"))
+			d.pass(time.Second)
+			d.deleted("a")
+			d.answer(Result{Action: d.asked("b", Delete)})
+			d.vanish("b")
+			d.quiet()
+			d.pass(deleteSettle)
+			d.deleted("c")
+			d.over(true)
+		},
+		"what cannot be prepared while the first group goes stops everything": func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}, []string{"b"}), allowing(5))
+			d.see("a", old)
+			d.see("b", old)
+			d.listed()
+			d.pass(deleteSettle)
+			d.answer(Result{Action: d.asked("b", PrepareDelete), Err: errForbidden})
+			d.deleted("a")
+			d.quiet()
+			d.failed("b", KindRequest, "forbidden")
+			d.over(false)
+		},
 		"what is gone already needs nothing": func(t *testing.T) {
 			d := newDesk(t, removal([]string{"a"}, []string{"c"}), deskOptions())
 			d.listed()

@@ -14,7 +14,7 @@ type session struct {
 	store  map[string]*Live
 	listed bool
 	// failRequests refuses actions.
-	failRequests func(Action) (err error, hopeless bool)
+	failRequests func(Action) (hopeless bool, err error)
 	// twist plants mistakes: it changes an action on its way, or swallows it.
 	twist func(*Action) bool
 	// sees plants mistakes: it changes what the engine is told.
@@ -182,7 +182,7 @@ func (w *world) do(s *session, action Action, known *Live, to spec) Result {
 	w.deaf = w.chance(s.deaf)
 	defer func() { w.deaf = false }()
 	if s.failRequests != nil {
-		if r.Err, r.Hopeless = s.failRequests(action); r.Err != nil {
+		if r.Hopeless, r.Err = s.failRequests(action); r.Err != nil {
 			return r
 		}
 	}
