@@ -25,6 +25,9 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	if resp.Diagnostics.Append(c.load(ctx)...); resp.Diagnostics.HasError() {
 		return
 	}
+	// Also of a set that is gone: Terraform before 1.12 does not keep the identity, and the framework
+	// takes a Read without one for a mistake.
+	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
 	if c.record == nil && len(c.live) == 0 {
 		resp.State.RemoveResource(ctx)
 		return
@@ -41,5 +44,4 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	content, _ := state.read()
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, c.live, c.proven()).value())...)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, known)...)
-	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
 }
