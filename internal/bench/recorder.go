@@ -224,10 +224,15 @@ func (r *recorder) course(writes *tally) course {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	log := r.log
-	if writes != nil {
-		log = r.withWrites(writes.Persisted)
-	}
 	var c course
+	if writes != nil {
+		log = r.withWrites(beginning(writes.Persisted))
+		for _, w := range writes.Persisted {
+			if r.apps[w.Name] != nil && (c.First.IsZero() || w.At.Before(c.First)) {
+				c.First = w.At
+			}
+		}
+	}
 	ends := map[string]time.Time{}
 	for _, a := range r.apps {
 		ended := a.done
@@ -263,6 +268,16 @@ func (r *recorder) course(writes *tally) course {
 		}
 	}
 	return c
+}
+
+// beginning are the writes that a step begins with. Deletions are prepared while the step before
+// goes, so of those only the deletion itself counts.
+func beginning(writes []request) []request {
+	isDelete := func(w request) bool { return w.Verb == "DELETE" }
+	if !slices.ContainsFunc(writes, isDelete) {
+		return writes
+	}
+	return slices.DeleteFunc(slices.Clone(writes), func(w request) bool { return !isDelete(w) })
 }
 
 // withWrites is the log with these writes in the place of those that were seen in the watch.

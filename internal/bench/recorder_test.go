@@ -159,6 +159,22 @@ func TestCourseOfADeletion(t *testing.T) {
 	wantSeconds(t, "the step that goes first", c.Steps[0], 1)
 	wantSeconds(t, "the step that goes last", c.Steps[1], 1.5)
 	wantSeconds(t, "the gap", c.Gap, 0.5)
+
+	// The deletion of a was prepared while b went.
+	writes := newTally()
+	for _, w := range []request{
+		{Verb: "PATCH", Resource: "applications", Name: "b", At: at(0.5)}, {Verb: "DELETE", Resource: "applications", Name: "b", At: at(0.9)},
+		{Verb: "PATCH", Resource: "applications", Name: "a", At: at(1)}, {Verb: "DELETE", Resource: "applications", Name: "a", At: at(2.25)},
+	} {
+		writes.add(w, 200)
+	}
+	c = r.course(writes)
+	if !c.First.Equal(at(0.5)) || len(c.Steps) != 2 {
+		t.Fatalf("with the writes, the course is %+v", c)
+	}
+	wantSeconds(t, "the step that goes first", c.Steps[0], 1.1)
+	wantSeconds(t, "the step that goes last", c.Steps[1], 1.75)
+	wantSeconds(t, "the gap", c.Gap, 0.25)
 }
 
 func TestAnApplicationIsDoneOnlyWhenItIsSyncedToTheCommitAndHealthy(t *testing.T) {

@@ -103,6 +103,10 @@ func withoutSlow(finalizers []string) []string {
 
 // rowsSlow measures the deletion of what takes its time: every ConfigMap stays for slowTime. The
 // rollouts before it are not measured again.
+//
+// Argo CD's controller deletes one Application after the other only as long as it looks at them in
+// the same order: within a step that is a matter of chance, each time anew (PerformReverseDeletion
+// in applicationset/progressivesync, 3.6.1), so some go together.
 func rowsSlow(ctx context.Context, b *bench) error {
 	defer b.at(b.options.slow)()
 	b.slow = true
