@@ -13,7 +13,7 @@ import (
 
 const (
 	// absence is how long a part of the control plane is away in CI, soakAbsence in a soak.
-	absence     = 8 * time.Second
+	absence     = 5 * time.Second
 	soakAbsence = 45 * time.Second
 	// silence is after how long Argo CD counts as silent, and a margin.
 	silence = 60*time.Second + failsWithin
