@@ -173,8 +173,9 @@ func (b *breakdown) apiServerRestarts() {
 	b.wholeRollout()
 
 	// Stopped in good order while an operation begins.
+	b.release("2", "dev", "staging", "prod")
 	b.change()
-	c = b.applies()
+	c = b.cli.start("apply", "-auto-approve")
 	b.awaits("dev", "is asked to sync", asked)
 	restart((*controlplane.Cluster).StopComponent)
 	b.succeeds(c)
