@@ -40,7 +40,7 @@ func Facts(obj *unstructured.Unstructured) rollout.Live {
 		Sync:          comparisonFacts(spec, dict(status, "sync")),
 		Health:        rollout.Condition{Type: text(status, "health", "status"), Message: said(status, "health", "message")},
 		Errors:        errorConditions(objects(status, "conditions")),
-		Deployed:      deployedFacts(spec, objects(status, "history")),
+		Deployed:      deployedFacts(spec, appset.Hash(obj.Object, managed.Labels, managed.Annotations), objects(status, "history")),
 		RefreshID:     refreshID(annotations),
 		ManualAfter:   manualAfter(annotations),
 		Unfinished:    unfinished(objects(status, "resources")),
@@ -190,17 +190,20 @@ func errorConditions(conditions []map[string]any) []rollout.Condition {
 }
 
 // deployedFacts reads the newest entry of the history. Argo CD counts entries from 0
-// (persistRevisionHistory in controller/state.go, 3.6.1), rollout from 1.
-func deployedFacts(spec map[string]any, history []map[string]any) rollout.Deployed {
+// (persistRevisionHistory in controller/state.go, 3.6.1), rollout from 1. hash is that of the live
+// spec: an entry has the sources alone, but one of ours tells which whole spec was deployed, and the
+// spec may have been written since, by an operation that has not ended.
+func deployedFacts(spec map[string]any, hash string, history []map[string]any) rollout.Deployed {
 	if len(history) == 0 {
 		return rollout.Deployed{}
 	}
 	newest := slices.MaxFunc(history, func(a, b map[string]any) int { return cmp.Compare(number(a, "id"), number(b, "id")) })
+	target := targetOf(newest)
 	return rollout.Deployed{
 		ID:        number(newest, "id") + 1,
 		Revisions: revisionsOf(newest),
-		OfSpec:    sameSources(spec, newest),
-		Target:    targetOf(newest),
+		OfSpec:    sameSources(spec, newest) && (target == "" || target == hash),
+		Target:    target,
 	}
 }
 
