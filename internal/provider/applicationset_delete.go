@@ -63,6 +63,8 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	if c.loaded && c.record != nil && ours.Token != "" && c.record.Token != ours.Token {
 		// Another create has taken the Applications over: with create_before_destroy, the one
 		// that replaces this very resource.
+		resp.Diagnostics.AddWarning("Nothing deleted", fmt.Sprintf(
+			"%s is managed by another resource or Terraform state by now, which keeps its Applications. It is only forgotten here.", c.owner))
 		return
 	}
 	if resp.Diagnostics.Append(refused...); resp.Diagnostics.HasError() {
