@@ -14,9 +14,9 @@ import (
 const (
 	// absence is how long a part of the control plane is away in CI, soakAbsence in a soak.
 	absence     = 5 * time.Second
-	soakAbsence = 45 * time.Second
+	soakAbsence = 60 * time.Second
 	// silence is after how long Argo CD counts as silent, and a margin.
-	silence = 60*time.Second + failsWithin
+	silence = 90*time.Second + failsWithin
 )
 
 // Parts of the control plane end, stand still and come back, or do not. The tests share a control

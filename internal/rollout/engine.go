@@ -10,8 +10,9 @@ const (
 	// quietDelay is how long after the end of an operation a new status is waited for before a
 	// refresh asks for one.
 	quietDelay = 2 * time.Second
-	// refreshTimeout is when a refresh counts as unanswered.
-	refreshTimeout = time.Minute
+	// refreshTimeout is when a refresh, or an operation, counts as unanswered: an application controller
+	// that is replaced may well be away for a minute.
+	refreshTimeout = 90 * time.Second
 	// deleteSettle is the least time between the end of an operation and a deletion; a shorter
 	// one leaks resources.
 	deleteSettle = 1200 * time.Millisecond
