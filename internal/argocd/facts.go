@@ -25,12 +25,13 @@ func Facts(obj *unstructured.Unstructured) rollout.Live {
 	annotations := obj.GetAnnotations()
 	spec, status := dict(obj.Object, "spec"), dict(obj.Object, "status")
 	managed := readManaged(annotations)
+	hash := appset.Hash(obj.Object, managed.Labels, managed.Annotations)
 	return rollout.Live{
 		Name:          obj.GetName(),
 		UID:           string(obj.GetUID()),
 		Version:       obj.GetResourceVersion(),
 		Rank:          rank(obj),
-		Hash:          appset.Hash(obj.Object, managed.Labels, managed.Annotations),
+		Hash:          hash,
 		StepLabel:     annotations[StepAnnotation],
 		Sources:       sourcesOf(spec),
 		AutomatedOn:   automatedOn(spec),
@@ -40,7 +41,7 @@ func Facts(obj *unstructured.Unstructured) rollout.Live {
 		Sync:          comparisonFacts(spec, dict(status, "sync")),
 		Health:        rollout.Condition{Type: text(status, "health", "status"), Message: said(status, "health", "message")},
 		Errors:        errorConditions(objects(status, "conditions")),
-		Deployed:      deployedFacts(spec, appset.Hash(obj.Object, managed.Labels, managed.Annotations), objects(status, "history")),
+		Deployed:      deployedFacts(spec, hash, objects(status, "history")),
 		RefreshID:     refreshID(annotations),
 		ManualAfter:   manualAfter(annotations),
 		Unfinished:    unfinished(objects(status, "resources")),
