@@ -5,6 +5,7 @@ package acceptance
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
@@ -35,6 +36,7 @@ func TestAccKillBetweenTwoWrites(t *testing.T) {
 		{name: "before the record says that the set is complete", phase: createPhase, on: faultproxy.On("configmaps", "update")},
 		{name: "when the record is complete and the state not saved", phase: createPhase, on: faultproxy.On("configmaps", "update"), after: true, adopts: true},
 		{name: "when an update is announced and not begun", phase: updatePhase, on: faultproxy.On("configmaps", "update"), after: true},
+		{name: "when an Application has its new spec and the old deployment", phase: updatePhase, on: respecified, after: true},
 		{name: "when the removed Application is on its way", phase: updatePhase, on: faultproxy.On("applications", "delete"), after: true},
 		{name: "when an update is done and the state not saved", phase: updatePhase, on: faultproxy.On("configmaps", "update"), skip: 1, after: true},
 		{name: "when the lease is gone and the record is not", phase: destroyPhase, on: faultproxy.On("configmaps", "delete")},
@@ -80,4 +82,9 @@ func TestAccKillBetweenTwoWrites(t *testing.T) {
 // creations matches creations of Applications; a dry run creates nothing.
 func creations(r *http.Request) bool {
 	return faultproxy.On("applications", "create")(r) && !r.URL.Query().Has("dryRun")
+}
+
+// respecified matches the write of an Application that has the same source in the update, and another spec.
+func respecified(r *http.Request) bool {
+	return faultproxy.On("applications", "update")(r) && strings.HasSuffix(r.URL.Path, "-"+killRespecified[0])
 }

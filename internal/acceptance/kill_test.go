@@ -43,7 +43,7 @@ func TestAccKill(t *testing.T) {
 			t.Cleanup(func() {
 				killed.add(s.strikes, s.resumes)
 				if t.Failed() {
-					t.Logf("to repeat it: %s=%d TF_ACC=1 go test ./internal/acceptance -count=1 -run 'TestAccKill/seed_%d$'", seedVariable, seed, seed)
+					t.Logf("to repeat it: %s=%d TF_ACC=1 go test ./internal/acceptance -count=1 -run 'TestAccKill$/seed_%d$'", seedVariable, seed, seed)
 				}
 			})
 			for phase, x := range strikes(seed, calm.pace) {
