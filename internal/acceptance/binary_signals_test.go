@@ -10,7 +10,7 @@ import (
 
 // TestAccBinary runs what only the real provider process can show: what becomes of it, and of the
 // state, when signals reach the whole process group, as Ctrl-C in a terminal, "docker stop" and CI
-// systems send them.
+// systems send them. TestAccKill tells whether the next apply goes on, whatever the signal.
 func TestAccBinary(t *testing.T) {
 	requireAcceptance(t)
 	dir := buildProvider(t)
@@ -41,33 +41,6 @@ func TestAccBinary(t *testing.T) {
 			w.resumesHeld(seen)
 		})
 	}
-	t.Run("a killed process loses nothing that the next apply does not find", func(t *testing.T) {
-		f := newFixture(t)
-		w, seen := f.held(dir)
-		apply := w.startBinary("apply", "-auto-approve")
-		w.awaitHeld(seen)
-		apply.signal(syscall.SIGKILL)
-		apply.wait()
-		apply.gone(orphanLimit)
-		if values, _ := w.stored(); values != nil {
-			t.Fatalf("a killed terraform has saved %v", values)
-		}
-		w.isState("creating")
-		w.resumesHeld(seen)
-	})
-	t.Run("a second Ctrl-C ends at once and the next apply goes on", func(t *testing.T) {
-		f := newFixture(t)
-		w, seen := f.held(dir)
-		apply := w.startBinary("apply", "-auto-approve")
-		w.awaitHeld(seen)
-		apply.signal(syscall.SIGINT)
-		apply.signal(syscall.SIGINT)
-		if r := apply.wait(); r.code != exitFailed {
-			t.Fatalf("exit code %d\n%s", r.code, r.out)
-		}
-		apply.gone(orphanLimit)
-		w.resumesHeld(seen)
-	})
 }
 
 // held is a set whose step 2 stays Progressing, so that its first apply stops there.
