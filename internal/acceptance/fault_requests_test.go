@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -86,7 +85,7 @@ func TestAccARolloutSurvivesTransientFaults(t *testing.T) {
 	t.Parallel()
 	first, _ := killSeeds(t)
 	last, kinds := first, maps.Clone(transientFaults)
-	if os.Getenv(soakEnv) != "" {
+	if soaks() {
 		last += soakFaultSeeds - 1
 		maps.Copy(kinds, soakFaults)
 	}
