@@ -117,7 +117,7 @@ func asked(s *appState) bool { return s != nil && s.Pending }
 // rests lets time pass while a part is away.
 func (b *breakdown) rests(d time.Duration) {
 	b.Helper()
-	b.must(func() error { return pause(b.ctx(), d) })
+	b.must(func() error { return pause(context.Background(), d) })
 }
 
 // wholeRollout fails unless all three steps were rolled out in order, with one operation each.
