@@ -34,7 +34,8 @@ func (c cpu) others(before cpu) float64 {
 	if elapsed <= 0 {
 		return 0
 	}
-	return max(0, (c.all-before.all)-(c.own-before.own)) / elapsed
+	// What an own process has used, whose end nobody waits for, looks like the work of others.
+	return min(max(0, (c.all-before.all)-(c.own-before.own))/elapsed, float64(runtime.NumCPU()))
 }
 
 // process is what the line in /proc/PID/stat tells.
