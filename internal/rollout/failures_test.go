@@ -48,19 +48,20 @@ func unresolved(p Plan) Plan {
 func TestAllowedFailures(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T){
 		"as many as allowed: the step is finished, the next one begins, and the run is no success": func(t *testing.T) {
-			d := newDesk(t, planOf("a b", "c"), allowing(1))
+			d := newDesk(t, planOf("a b bb", "c"), allowing(1))
 			d.listed()
 			d.fail("a")
 			d.land("b")
+			d.land("bb")
 			d.quiet()
 			d.pass(5 * time.Second)
 			d.land("c")
 			d.pass(5 * time.Second)
 			d.lost("a")
-			if o := d.over(false); !slices.Equal(o.Done, []string{"b", "c"}) || len(o.Open) != 1 || o.Open[0].Phase != PhaseFailed {
+			if o := d.over(false); !slices.Equal(o.Done, []string{"b", "bb", "c"}) || len(o.Open) != 1 || o.Open[0].Phase != PhaseFailed {
 				t.Fatalf("outcome %+v", o)
 			}
-			if !strings.Contains(d.story(), "1 of 2 Applications are at their target, 1 failed, which max_failures allows") {
+			if !strings.Contains(d.story(), "2 of 3 Applications are at their target, 1 failed, which max_failures allows") {
 				t.Fatal(d.story())
 			}
 		},
@@ -266,6 +267,18 @@ func TestAllowedFailures(t *testing.T) {
 			d.answer(Result{Action: d.asked("b", DisableAutomated), Err: errForbidden})
 			d.quiet()
 			d.lost("b")
+			d.over(false)
+		},
+		"what cannot be switched off within app_timeout ends everything as well": func(t *testing.T) {
+			d := newDesk(t, planOf("a b"), allowing(5))
+			d.see("b", old, automatedOn)
+			d.listed()
+			for range 600 {
+				d.answer(Result{Action: d.asked("b", DisableAutomated), Conflict: true})
+				d.pass(time.Second)
+			}
+			d.quiet()
+			d.failed("b", KindTimeout, "again and again")
 			d.over(false)
 		},
 		"an earlier step that turned bad ends everything, whatever is allowed": func(t *testing.T) {

@@ -128,7 +128,6 @@ func (e *engine) soaked(now time.Time) bool {
 		e.wakeAllAt(until)
 		return false
 	}
-	e.soaks = false
 	return true
 }
 

@@ -81,6 +81,20 @@ func TestUnhealthyEarlierSteps(t *testing.T) {
 			d.asked("b", Write)
 			d.quiet()
 		},
+		"what may have been written already is not taken back": func(t *testing.T) {
+			d := newDesk(t, proven, deskOptions())
+			d.see("a", there)
+			d.see("b", old)
+			d.listed()
+			w := d.asked("b", Write)
+			d.answer(Result{Action: w, Conflict: true})
+			d.see("a", health(Degraded))
+			d.pass(2 * time.Second)
+			d.state("b", entering)
+			d.see("b", func(l *Live) { d.apply(w, l) })
+			d.state("b", flying)
+			d.quiet()
+		},
 		"it has all of app_timeout when its turn comes again": func(t *testing.T) {
 			d := newDesk(t, proven, deskOptions())
 			d.see("a", there)

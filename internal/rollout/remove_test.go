@@ -224,6 +224,20 @@ func TestGroupsOfDeletions(t *testing.T) {
 			d.failed("b", KindRequest, "forbidden")
 			d.over(false)
 		},
+		"nothing more is prepared once a deletion has failed": func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a", "c"}, []string{"b"}), deskOptions())
+			for _, name := range []string{"a", "b", "c"} {
+				d.see(name, old)
+			}
+			d.see("b", func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running, Started: "t7"} })
+			d.listed()
+			d.pass(deleteSettle)
+			d.answer(Result{Action: d.asked("a", PrepareDelete), Err: errForbidden})
+			d.asked("c", PrepareDelete) // is never answered
+			d.see("b", failedWith("theirs"))
+			d.pass(10 * time.Second)
+			d.quiet()
+		},
 		"what is gone already needs nothing": func(t *testing.T) {
 			d := newDesk(t, removal([]string{"a"}, []string{"c"}), deskOptions())
 			d.listed()

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -76,6 +77,9 @@ func TestSoaking(t *testing.T) {
 			d.unfailed()
 			d.pass(1)
 			d.asked("b", Write)
+			if n := strings.Count(d.story(), "has its step soak again: health Degraded"); n != 3 {
+				t.Fatalf("%d of 3 dips are told:\n%s", n, d.story())
+			}
 		},
 		"Degraded for its grace ends the rollout, whatever is allowed to fail": func(t *testing.T) {
 			d := soakDesk(t, func(o *Options) { o.MaxFailures = 5 })
