@@ -27,22 +27,20 @@ type interruption struct {
 	name string
 	// deliver does it; terraform and the provider are the process group of the command.
 	deliver func(c *groupCommand, pause time.Duration)
-	// lossy tells that terraform cannot save its state any more.
-	lossy bool
 }
 
 // interruptions are all kinds: what people, CI systems and the kernel do to processes.
 var interruptions = []interruption{
 	{name: "Ctrl-C", deliver: func(c *groupCommand, _ time.Duration) { c.send(syscall.SIGINT) }},
 	{name: "SIGKILL to the provider", deliver: func(c *groupCommand, _ time.Duration) { c.killProvider() }},
-	{name: "SIGKILL to terraform", lossy: true, deliver: func(c *groupCommand, _ time.Duration) { _ = c.cmd.Process.Kill() }},
+	{name: "SIGKILL to terraform", deliver: func(c *groupCommand, _ time.Duration) { _ = c.cmd.Process.Kill() }},
 	{name: "SIGTERM to the process group", deliver: func(c *groupCommand, _ time.Duration) { c.send(syscall.SIGTERM) }},
-	{name: "Ctrl-C twice", lossy: true, deliver: func(c *groupCommand, pause time.Duration) {
+	{name: "Ctrl-C twice", deliver: func(c *groupCommand, pause time.Duration) {
 		c.send(syscall.SIGINT)
 		time.Sleep(pause)
 		c.send(syscall.SIGINT)
 	}},
-	{name: "SIGKILL to the process group", lossy: true, deliver: func(c *groupCommand, _ time.Duration) { c.send(syscall.SIGKILL) }},
+	{name: "SIGKILL to the process group", deliver: func(c *groupCommand, _ time.Duration) { c.send(syscall.SIGKILL) }},
 }
 
 // strike is one interruption at one instant of one phase.
