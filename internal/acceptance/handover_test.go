@@ -49,7 +49,7 @@ func failedCreate(f *fixture) (*workspace, *set, *recorder) {
 	w, s, seen := f.workspace(), f.threeSteps(), f.record()
 	f.release("1", "dev")
 	w.configure(s)
-	w.failsToApply("Sync failed", f.app("staging"))
+	w.failsToApply("Comparison failed", f.app("staging"))
 	w.isTainted()
 	w.lives(f.apps("dev", "staging")...)
 	w.isState("creating")
@@ -66,7 +66,7 @@ func TestAccHandOverAfterABrokenPathDeletesNothingAndResumes(t *testing.T) {
 	f.run(
 		resource.TestStep{
 			Config: s.String(),
-			ExpectError: says("Sync failed", f.app("staging"), `"step 02`, "app path does not exist",
+			ExpectError: says("Comparison failed", f.app("staging"), `"step 02`, "app path does not exist",
 				"nothing is deleted", "terraform untaint"),
 		},
 		resource.TestStep{
@@ -299,7 +299,7 @@ func TestAccAFailedUpdateKeepsThePriorConfigurationAndThePlanShowsTheRest(t *tes
 	s.Source = obj{"repo_url": f.repo.URL(), "target_revision": "main", "path": `{{if eq .env "staging"}}nowhere{{else}}apps/{{.name}}{{end}}`}
 	w.configure(s)
 	w.changes(w.planOf(), f.apps("dev", "staging", "prod")...)
-	w.failsToApply("Sync failed", f.app("staging"), "apply again")
+	w.failsToApply("Comparison failed", f.app("staging"), "apply again")
 	f.must(seen.onlyTouched(f.apps("dev", "staging")...))
 	values, tainted := w.stored()
 	if tainted {

@@ -31,6 +31,7 @@ type appState struct {
 	Wanted  string
 	// Phase, Message, Started and OpRevision are those of the operation in the status.
 	Phase, Message, Started, OpRevision string
+	Retries                             int64 // failed attempts of it
 	Sync, Health, Revision              string
 	History                             []deployment
 }
@@ -76,6 +77,7 @@ func newAppState(o *unstructured.Unstructured) *appState {
 	}
 	_, s.Pending, _ = unstructured.NestedMap(o.Object, "operation")
 	s.Wanted = revision("operation", "sync", "revision")
+	s.Retries, _, _ = unstructured.NestedInt64(o.Object, "status", "operationState", "retryCount")
 	automated, ok, _ := unstructured.NestedMap(o.Object, "spec", "syncPolicy", "automated")
 	s.AutomatedOn = ok && automated["enabled"] != false
 	spec, _, _ := unstructured.NestedMap(o.Object, "spec")

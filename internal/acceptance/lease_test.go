@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
 )
 
 // leaseName is that of the Lease of the fixture's set: that of its record.
@@ -301,4 +303,39 @@ func TestAccACreateThatIsRefusedLeavesNoLease(t *testing.T) {
 	if _, err := f.leases().Get(f.ctx(), "argocdprogressive-"+hash, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the Lease of a set that was never written: %v", err)
 	}
+}
+
+func TestAccACreateThatIsNotLetInAfterTheHandOverKeepsTheSetInState(t *testing.T) {
+	f := newFixture(t)
+	x := f.faults(1)
+	w, s, seen := f.workspace(), f.threeSteps(), f.record()
+	s.Provider = x.through()
+	f.release("1", "dev")
+	w.configure(s)
+	w.failsToApply("Comparison failed", f.app("staging"))
+	w.isTainted()
+	f.release("2", "staging", "prod")
+	before := f.uids()
+	seen.reset()
+	// The deletion that hands over takes the lease and releases it; the create does not get it.
+	refused := x.Add(faultproxy.Rule{
+		On: faultproxy.On("leases", "update"), Skip: 2, Do: faultproxy.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, "leases are frozen"),
+	})
+	w.failsToApply("Permission missing", "leases are frozen")
+	if refused.Hits() == 0 {
+		t.Fatal("no request was hit")
+	}
+	w.isTainted()
+	f.must(seen.onlyTouched())
+	x.Clear()
+	w.apply()
+	f.must(seen.inOrder(f.apps("staging"), f.apps("prod")), seen.operations(0, f.apps("dev")...), f.deploys("2", "staging", "prod"))
+	after := f.uids()
+	for name, uid := range before {
+		if after[name] != uid {
+			t.Errorf("%s had the UID %s, and has %s", name, uid, after[name])
+		}
+	}
+	w.atRest()
+	w.destroy()
 }

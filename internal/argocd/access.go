@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -115,6 +116,22 @@ func (c *Client) Missing(ctx context.Context, owner Owner, purposes Purpose) []P
 			asked = append(asked, n.permission(owner, c.namespace))
 		}
 	}
+	missing := c.deniedOf(ctx, asked)
+	for range secondLooks {
+		if len(missing) == 0 || sleep(ctx, time.Second) != nil {
+			return missing
+		}
+		missing = c.deniedOf(ctx, missing)
+	}
+	return missing
+}
+
+// secondLooks is how often, a second apart, a denial is asked about again: an API server that has
+// just been started denies everything until it has read the roles.
+const secondLooks = 2
+
+// deniedOf are the permissions that the API server says are missing.
+func (c *Client) deniedOf(ctx context.Context, asked []Permission) []Permission {
 	denied := make([]bool, len(asked))
 	_ = parallel(len(asked), func(i int) error { // f returns no errors
 		denied[i] = c.denied(ctx, asked[i])

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,6 +16,10 @@ import (
 // blockedMessage is how Argo CD says that a sync window holds an operation back; an explanation
 // may follow (controller/sync.go, Argo CD 3.6.1).
 const blockedMessage = "Sync operation blocked by sync window"
+
+// retryMessage begins what Argo CD adds to the message of a failed attempt: which attempt follows,
+// and when (processRequestedAppOperation in controller/appcontroller.go, 3.6.1).
+const retryMessage = ". Retrying attempt #"
 
 // foreign stands for an operation or a refresh that nobody has told us the identity of.
 const foreign = "?"
@@ -44,9 +49,20 @@ func Facts(obj *unstructured.Unstructured) rollout.Live {
 		Deployed:      deployedFacts(spec, hash, objects(status, "history")),
 		RefreshID:     refreshID(annotations),
 		ManualAfter:   manualAfter(annotations),
+		Ended:         moment(status, "operationState", "finishedAt"),
+		Compared:      moment(status, "reconciledAt"),
 		Unfinished:    unfinished(objects(status, "resources")),
 		Finalizers:    obj.GetFinalizers(),
 	}
+}
+
+// moment is a time as Kubernetes writes it; zero where there is none.
+func moment(m map[string]any, path ...string) time.Time {
+	t, err := time.Parse(time.RFC3339, text(m, path...))
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // rank is the resourceVersion as a number. Kubernetes guarantees since 1.35 that those of one
@@ -92,7 +108,11 @@ func operationFacts(pending, state map[string]any) rollout.Operation {
 	if len(o.Revisions) == 0 {
 		o.Revisions = revisionsOf(dict(operation, "sync"))
 	}
+	o.Cause = causeOf(o.Message)
 	o.Retries = int(number(state, "retryCount"))
+	if o.Phase == rollout.Running && text(state, "finishedAt") != "" {
+		o.Failure, _, _ = strings.Cut(o.Message, retryMessage)
+	}
 	o.Blocked = o.Phase == rollout.Running && strings.HasPrefix(o.Message, blockedMessage)
 	o.Incomplete = incomplete(objects(state, "syncResult", "resources"))
 	o.Started = text(state, "startedAt")
@@ -171,6 +191,22 @@ func conditionKind(message string) rollout.Kind {
 		if strings.Contains(message, c.words) {
 			return c.kind
 		}
+	}
+	return ""
+}
+
+// causeOf reads the message of an operation that has failed because of the Application's conditions:
+// Argo CD puts their types in front (FormatAppConditions in util/argo/argo.go, 3.6.1).
+func causeOf(message string) rollout.Kind {
+	kind, rest, _ := strings.Cut(message, ": ")
+	switch kind {
+	case "ComparisonError":
+		return rollout.KindComparison
+	case "InvalidSpecError", "UnknownError":
+		if cause := conditionKind(rest); cause != "" {
+			return cause
+		}
+		return rollout.KindInvalid
 	}
 	return ""
 }

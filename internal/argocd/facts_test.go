@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -46,6 +47,17 @@ func TestFactsOfFixtures(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestFactsTellByArgoCDsClockWhenItCompared(t *testing.T) {
+	app := liveApp("a", "u-a", "5")
+	app["status"] = map[string]any{"reconciledAt": "2026-01-01T00:00:03Z", "operationState": map[string]any{"finishedAt": "2026-01-01T00:00:01Z"}}
+	if l := Facts(asObject(t, app)); l.Compared.Sub(l.Ended) != 2*time.Second || l.Ended.IsZero() {
+		t.Errorf("ended at %s, compared at %s", l.Ended, l.Compared)
+	}
+	if l := Facts(asObject(t, liveApp("a", "u-a", "5"))); !l.Ended.IsZero() || !l.Compared.IsZero() {
+		t.Errorf("without a status, ended at %s, compared at %s", l.Ended, l.Compared)
 	}
 }
 

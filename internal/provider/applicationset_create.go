@@ -67,13 +67,24 @@ func (c *connected) store(ctx context.Context, m *applicationSetModel, known *ta
 // so that a deposed object of the same set (create_before_destroy) cannot delete it.
 func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *resource.CreateResponse) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if !c.loaded || c.record == nil || c.record.State == argocd.StateComplete {
+	// The apply may have been cancelled, which is one of the reasons for a refusal.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
+	defer cancel()
+	switch {
+	case !c.loaded:
+		// Without the lease the record must not be written. Only a deletion that came first has
+		// released it, so there is no deposed object that the token has to be kept from.
+		if c.load(ctx).HasError() || c.record == nil || c.record.State != argocd.StateReleased {
+			return diags
+		}
+	case c.record == nil || c.record.State == argocd.StateComplete:
 		return diags
-	}
-	c.record.Token, c.record.State = newID(), argocd.StateCreating
-	if err := c.client.SaveRecord(ctx, c.owner, c.record); err != nil {
-		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s", c.owner), err))
-		return diags
+	default:
+		c.record.Token, c.record.State = newID(), argocd.StateCreating
+		if err := c.client.SaveRecord(ctx, c.owner, c.record); err != nil {
+			diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s", c.owner), err))
+			return diags
+		}
 	}
 	content, _ := m.read()
 	m.ID, m.Waves = idOf(m), liveWaves(content, c.live, c.proven()).value()

@@ -36,7 +36,7 @@ func timeAttributes() attributes {
 			"nothing do not soak. Default: `\"0s\"`, e.g. `\"15m\"`.", zero),
 		"degraded_grace": duration("How long an Application may be Degraded, Missing or Unknown before it has failed: operators flip to it for "+
 			"seconds. Default: `\"30s\"`, e.g. `\"2m\"`.", zero),
-		"error_grace": duration("How long a sync error or comparison error must stand before the Application has failed. Default: `\"10s\"`, "+
+		"error_grace": duration("How long a sync error or comparison error must stand before the Application has failed; Argo CD's first retry of a sync comes after 10 seconds. Default: `\"15s\"`, "+
 			"e.g. `\"1m\"`.", zero),
 		"lock_timeout": duration("How long to wait while another apply works on the same set; it is told apart by a Lease beside the "+
 			"Applications. That of a dead process is taken over after 15 s, whatever this says. Default: `\"1m\"`, e.g. `\"30m\"`, or "+

@@ -41,9 +41,11 @@ const (
 	defaultAppTimeout     = 10 * time.Minute
 	defaultMinHealthyTime = 5 * time.Second
 	defaultDegradedGrace  = 30 * time.Second
-	defaultErrorGrace     = 10 * time.Second
-	defaultLockTimeout    = time.Minute
-	defaultTimeout        = time.Hour
+	// Argo CD's first retry comes 10 s after the first attempt, and cures what passes by itself: two
+	// Applications that create the same namespace at once, for one.
+	defaultErrorGrace  = 15 * time.Second
+	defaultLockTimeout = time.Minute
+	defaultTimeout     = time.Hour
 )
 
 var defaultMaxDeletions = amount{value: 20, percent: true}

@@ -260,3 +260,16 @@ func (d *desk) story() string {
 	}
 	return b.String()
 }
+
+// attemptFailed: an attempt of the operation has failed, and another one will follow.
+func attemptFailed(text string) func(*Live) {
+	return func(l *Live) {
+		l.Operation.Retries++
+		l.Operation.Failure, l.Operation.Message = text, fmt.Sprintf("%s. Retrying attempt #%d", text, l.Operation.Retries)
+	}
+}
+
+// retrying: the next attempt runs.
+func retrying(l *Live) {
+	l.Operation.Failure, l.Operation.Message = "", fmt.Sprintf("Retrying operation. Attempt #%d", l.Operation.Retries)
+}

@@ -26,7 +26,7 @@ func (e *engine) look(a *app, now time.Time) {
 		if e.stage == disabling {
 			e.disable(a, now)
 		}
-		if e.stage == deleting && a.want == nil && !a.aside && !e.halted() {
+		if a.next && !a.aside && !e.halted() {
 			e.prepare(a, now)
 		}
 		return

@@ -16,6 +16,9 @@ const (
 	// deleteSettle is the least time between the end of an operation and a deletion; a shorter
 	// one leaks resources.
 	deleteSettle = 1200 * time.Millisecond
+	// restedAfter is how long ago, by our own clock, an operation must have ended for a refresh to
+	// be worth asking for without waiting for deleteSettle. Argo CD's clock decides what it proves.
+	restedAfter = 5 * time.Second
 	// unsureDelay is how long such a write may have been accepted though its answer was a conflict.
 	unsureDelay = 5 * time.Second
 	// terminateTimeout is how long the end of a terminated operation is waited for.
@@ -57,6 +60,8 @@ type app struct {
 	gone  string    // UID of the last one that is gone: late news of it is none
 	uid   string    // of the Application that is being driven or deleted
 	moved time.Time // when its operation was last seen active or changed
+	next  bool      // its group is the next to be deleted, and is prepared
+	early time.Time // when a refresh before a deletion was asked for without letting it settle
 
 	state  state
 	reason string    // what is waited for, in words
@@ -239,7 +244,7 @@ func (a *app) store(l *Live, now time.Time) bool {
 	key := a.operationKey()
 	a.live = l
 	if old == nil || old.UID != l.UID || l.Operation.Active() || old.Operation.Active() || key != a.operationKey() {
-		a.moved = now
+		a.moved, a.early = now, time.Time{}
 	}
 	return true
 }

@@ -15,7 +15,7 @@ func TestFollowingOurOperation(t *testing.T) {
 		},
 		"a failed attempt that stands for error_grace fails, and the operation is terminated": func(t *testing.T, d *desk) {
 			w := d.sync("a")
-			d.see("a", said("boom. Retrying attempt #1"), func(l *Live) { l.Operation.Retries = 1 })
+			d.see("a", attemptFailed("boom"))
 			d.pass(10*time.Second - 1)
 			d.unfailed()
 			d.pass(1)
@@ -31,17 +31,37 @@ func TestFollowingOurOperation(t *testing.T) {
 			d.see("a", func(l *Live) { l.Operation.Phase, l.Operation.Pending = Failed, "" })
 			d.over(false)
 		},
-		"a second attempt that runs has its own grace": func(t *testing.T, d *desk) {
+		"a second attempt that runs is waited for": func(t *testing.T, d *desk) {
 			d.sync("a")
-			d.see("a", said("boom. Retrying attempt #1"), func(l *Live) { l.Operation.Retries = 1 })
+			d.see("a", attemptFailed("boom"))
 			d.pass(9 * time.Second)
-			d.see("a", said("one or more tasks are running"))
+			d.see("a", retrying)
 			d.pass(9 * time.Second)
 			d.unfailed()
 			d.see("a", succeeded)
 			d.see("a", compared(Synced, pinned), health(Healthy))
 			d.pass(5 * time.Second)
 			d.over(true)
+		},
+		"a second attempt that fails in the same way has used the grace of the first": func(t *testing.T, d *desk) {
+			d.sync("a")
+			d.see("a", attemptFailed("boom"))
+			d.pass(9 * time.Second)
+			d.see("a", retrying)
+			d.pass(9 * time.Second)
+			d.see("a", attemptFailed("boom"))
+			d.failed("a", KindSyncFailed, "boom")
+		},
+		"a second attempt that fails in another way has its own": func(t *testing.T, d *desk) {
+			d.sync("a")
+			d.see("a", attemptFailed("boom"))
+			d.pass(9 * time.Second)
+			d.see("a", retrying)
+			d.see("a", attemptFailed("crash"))
+			d.pass(10*time.Second - 1)
+			d.unfailed()
+			d.pass(1)
+			d.failed("a", KindSyncFailed, "crash")
 		},
 		"the message of a sync window may flash up": func(t *testing.T, d *desk) {
 			d.sync("a")

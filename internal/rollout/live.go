@@ -1,6 +1,9 @@
 package rollout
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Sync states, as Argo CD names them.
 const (
@@ -58,9 +61,18 @@ type Live struct {
 	RefreshID string
 	// ManualAfter is what a Write of a manual step stored, zero if none.
 	ManualAfter int64
+	// Ended is when the last operation ended, and Compared when Argo CD last compared: both by the
+	// clock of its application controller, in whole seconds; zero if unknown.
+	Ended, Compared time.Time
 	// Unfinished describes resources that are not Synced or not Healthy, for messages.
 	Unfinished []string
 	Finalizers []string
+}
+
+// rested tells that Argo CD has compared the Application a second or more after the end of its
+// last operation. Both times are of the same clock, but without the fraction.
+func (l *Live) rested() bool {
+	return !l.Ended.IsZero() && l.Compared.Sub(l.Ended) >= 2*time.Second
 }
 
 // Condition is a state with Argo CD's own words.
@@ -95,6 +107,12 @@ type Operation struct {
 	// Phase is empty when the status knows no operation.
 	Phase   string
 	Message string
+	// Cause is what a failed attempt failed for, where its message tells; empty for any other sync
+	// failure.
+	Cause Kind
+	// Failure is what the attempt said that has failed, between it and the next one; it is the same
+	// for attempts that fail in the same way.
+	Failure string
 	// Revisions are those of the sync result, or asked for until there is one.
 	Revisions []string
 	// Retries counts failed attempts of a running operation.

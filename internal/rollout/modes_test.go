@@ -174,6 +174,18 @@ func TestAutomatedSync(t *testing.T) {
 			d.answered("a")
 			d.failed("a", KindDegraded, "")
 		},
+		"what stays out of sync after automated sync has synced is accepted when asked to": func(t *testing.T) {
+			d := start(t)
+			d.e.opt.AcceptOutOfSync = true
+			d.accept(d.asked("a", Write))
+			d.accept(d.asked("a", Refresh))
+			d.answered("a", compared(OutOfSync, sha(3)), health(Healthy))
+			d.pass(10 * time.Second)
+			d.state("a", awaiting) // automated sync has not synced yet
+			d.see("a", func(l *Live) { l.Operation = Operation{Token: "?", Phase: Succeeded, Started: "t8"} })
+			d.pass(5 * time.Second)
+			d.over(true)
+		},
 		"in sync and healthy already, with the same spec: nothing to do": func(t *testing.T) {
 			d := start(t, func(l *Live) { l.Hash = "new" })
 			d.quiet()

@@ -60,7 +60,7 @@ func TestWaitingForASyncWindow(t *testing.T) {
 			d.sync("a")
 			d.see("a", blocked)
 			d.pass(time.Hour)
-			d.see("a", open, said("boom. Retrying attempt #1"), func(l *Live) { l.Operation.Retries = 1 })
+			d.see("a", open, attemptFailed("boom"))
 			d.pass(10 * time.Second)
 			d.failed("a", KindSyncFailed, "boom")
 		},
@@ -88,7 +88,7 @@ func TestWaitingForAllRetries(t *testing.T) {
 		d := newDesk(t, planOf("a"), opt)
 		d.listed()
 		d.sync("a")
-		d.see("a", said("boom. Retrying attempt #1"), func(l *Live) { l.Operation.Retries = 1 })
+		d.see("a", attemptFailed("boom"))
 		return d
 	}
 	for name, run := range map[string]func(t *testing.T, d *desk){
@@ -282,39 +282,25 @@ func (d *desk) conflicts(long time.Duration) {
 // TestWhatAFailedOperationIsCalled: an operation that fails because of an error condition says so
 // in its message, and is called what the condition means.
 func TestWhatAFailedOperationIsCalled(t *testing.T) {
-	condition := func(kind Kind, typ, text string) func(*Live) {
-		return func(l *Live) { l.Errors = []Condition{{Type: typ, Message: text, Kind: kind}} }
-	}
-	for name, c := range map[string]struct {
-		condition func(*Live)
-		message   string
-		want      Kind
-	}{
-		"without a condition":                  {func(*Live) {}, "boom", KindSyncFailed},
-		"it quotes a missing project":          {condition(KindProject, "InvalidSpecError", "project p does not exist"), "InvalidSpecError: project p does not exist", KindProject},
-		"it quotes what is not permitted":      {condition(KindNotPermitted, "InvalidSpecError", "repo x is not permitted"), "error: repo x is not permitted", KindNotPermitted},
-		"it quotes an unknown destination":     {condition(KindDestination, "InvalidSpecError", "no such cluster"), "no such cluster", KindDestination},
-		"it quotes an invalid spec":            {condition("", "InvalidSpecError", "no path"), "no path", KindInvalid},
-		"it quotes a comparison error":         {condition("", "ComparisonError", "cannot render"), "ComparisonError: cannot render", KindComparison},
-		"it quotes something else":             {condition(KindProject, "InvalidSpecError", "project p does not exist"), "boom", KindSyncFailed},
-		"a condition without a text is silent": {condition(KindProject, "InvalidSpecError", ""), "boom", KindSyncFailed},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct{ cause, want Kind }{{"", KindSyncFailed}, {KindProject, KindProject}, {KindComparison, KindComparison}} {
+		because := func(l *Live) { l.Operation.Cause = c.cause }
+		start := func(t *testing.T) *desk {
 			d := newDesk(t, planOf("a"), deskOptions())
 			d.see("a", old)
 			d.listed()
 			d.sync("a")
-			d.see("a", c.condition, failedWith(c.message))
-			d.failed("a", c.want, c.message)
+			return d
+		}
+		t.Run(string(c.want), func(t *testing.T) {
+			d := start(t)
+			d.see("a", because, failedWith("boom"))
+			d.failed("a", c.want, "boom")
 		})
-		t.Run(name+", at the first attempt", func(t *testing.T) {
-			d := newDesk(t, planOf("a"), deskOptions())
-			d.see("a", old)
-			d.listed()
-			d.sync("a")
-			d.see("a", c.condition, said(c.message), func(l *Live) { l.Operation.Retries = 1 })
+		t.Run(string(c.want)+", at the first attempt", func(t *testing.T) {
+			d := start(t)
+			d.see("a", because, attemptFailed("boom"))
 			d.pass(10 * time.Second)
-			d.failed("a", c.want, c.message)
+			d.failed("a", c.want, "boom")
 		})
 	}
 }

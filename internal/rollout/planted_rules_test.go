@@ -288,7 +288,7 @@ var rules = map[string]struct {
 		plant: func(sc *scenario) {
 			sc.always(func(e *engine) {
 				if x := e.apps["h"]; e.stage == deleting && x.aside {
-					x.aside = false
+					x.aside, x.next = false, true
 					sc.w.touch(sc.w.apps["h"])
 				}
 			})

@@ -29,6 +29,7 @@ func (e *engine) advanceDeletion(now time.Time) bool {
 			e.say(now, a, PhaseDeleting, "begins")
 			e.look(a, now)
 		}
+		e.prepareGroup(e.step+1, now)
 	}
 	if e.left > 0 || e.halted() {
 		return false
@@ -61,7 +62,7 @@ func (e *engine) remove(a *app, now time.Time) {
 	case l.Terminating:
 		a.reason = "Argo CD is deleting its resources"
 	case e.silent(a, now) || a.refresh != "":
-	case !a.freshSince(a.moved.Add(deleteSettle)):
+	case !a.freshSince(a.settled()):
 		a.reason = "letting the last operation settle"
 		e.prepare(a, now)
 	case now.Before(a.deleteAsked.Add(deleteAgain)):
@@ -72,13 +73,16 @@ func (e *engine) remove(a *app, now time.Time) {
 	}
 }
 
-// prepareAll prepares all groups while the first one goes: nothing is synced in between, so what
-// a refresh shows now still holds when their turn comes. If something is, remove asks again.
-func (e *engine) prepareAll(now time.Time) {
-	for _, group := range e.groups {
-		for _, a := range group {
-			e.prepare(a, now)
-		}
+// prepareGroup prepares a group while the one before it goes: nothing is synced in between, so what
+// a refresh shows now still holds when its turn comes. If something is, remove asks again. Argo CD
+// compares no faster than it deletes, so asking for all groups at once would keep the first back.
+func (e *engine) prepareGroup(i int, now time.Time) {
+	if i >= len(e.groups) {
+		return
+	}
+	for _, a := range e.groups[i] {
+		a.next = true
+		e.prepare(a, now)
 	}
 }
 
@@ -86,14 +90,27 @@ func (e *engine) prepareAll(now time.Time) {
 // settled.
 func (e *engine) prepare(a *app, now time.Time) {
 	l := a.live
-	settled := a.moved.Add(deleteSettle)
+	settled := a.settled()
 	switch {
 	case l == nil || a.busy || a.refresh != "" || l.Terminating || l.SkipReconcile || l.Operation.Active() || a.freshSince(settled):
+	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter:
+		a.early = now
+		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
 	case now.Before(settled):
 		e.wakeAt(a, settled)
 	default:
 		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
 	}
+}
+
+// settled is from when on a refresh shows all that the last operation has made: some time after we
+// have last seen one. When the run begins, that is a guess on the safe side, so a refresh is asked
+// for at once where the operation seems to be old, and its answer tells when it was by Argo CD's clock.
+func (a *app) settled() time.Time {
+	if !a.early.IsZero() && a.live != nil && a.live.rested() {
+		return a.early
+	}
+	return a.moved.Add(deleteSettle)
 }
 
 // activeToken is the token by which Terminate means the operation that is active; empty for one

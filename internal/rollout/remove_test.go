@@ -91,6 +91,43 @@ func TestDeleting(t *testing.T) {
 			d.pass(1)
 			d.deleted("a")
 		},
+		"one whose operation ended long ago needs no time, if Argo CD's own clock agrees": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.Ended = d.now.Add(-restedAfter) })
+			d.accept(d.asked("a", PrepareDelete))
+			d.see("a", func(l *Live) { l.Compared = l.Ended.Add(2 * time.Second) })
+			d.answered("a")
+			d.answer(Result{Action: d.asked("a", Delete)})
+			d.vanish("a")
+			d.over(true)
+		},
+		"one that Argo CD has compared too soon after its operation is compared again": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.Ended = d.now.Add(-restedAfter) })
+			d.accept(d.asked("a", PrepareDelete))
+			d.see("a", func(l *Live) { l.Compared = l.Ended.Add(time.Second) })
+			d.answered("a")
+			d.quiet()
+			d.pass(deleteSettle)
+			d.deleted("a")
+			d.over(true)
+		},
+		"an operation after the early refresh has to settle": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.Ended = d.now.Add(-restedAfter) })
+			d.accept(d.asked("a", PrepareDelete))
+			d.see("a", func(l *Live) {
+				l.Operation.Token, l.Operation.Started, l.Ended, l.Compared = "?", "t9", d.now, d.now
+			})
+			d.answered("a")
+			d.pass(deleteSettle - 1)
+			d.quiet()
+			d.pass(1)
+			d.deleted("a")
+		},
+		"one whose operation ended a moment ago has to settle": func(t *testing.T, d *desk) {
+			d.see("a", func(l *Live) { l.Ended = d.now.Add(1 - restedAfter) })
+			d.quiet()
+			d.pass(deleteSettle)
+			d.deleted("a")
+		},
 		"an accepted deletion is not repeated at once": func(t *testing.T, d *desk) {
 			d.pass(deleteSettle)
 			d.accept(d.asked("a", PrepareDelete))

@@ -219,11 +219,12 @@ func (w *world) failAttempt(a *simApp, op *simOp) {
 	}
 	backoff := a.nature.retryAfter << op.retries
 	op.retries++
-	op.said = "one or more objects failed to apply. Retrying attempt #" + string(rune('0'+op.retries))
+	op.failure = "one or more objects failed to apply"
+	op.said = op.failure + ". Retrying attempt #" + string(rune('0'+op.retries))
 	w.touch(a)
 	w.after(backoff, func() {
 		if !op.ended && op.phase != Terminating && a.state == op {
-			op.said = "one or more tasks are running"
+			op.failure, op.said = "", "Retrying operation. Attempt #"+string(rune('0'+op.retries))
 			w.touch(a)
 			w.attempt(a, op)
 		}
@@ -291,7 +292,7 @@ func (w *world) end(a *simApp, op *simOp, phase, said string) {
 	if op.ended || a.state != op {
 		return
 	}
-	op.ended, op.phase, op.said, op.blocked = true, phase, said, false
+	op.ended, op.phase, op.said, op.blocked, op.failure = true, phase, said, false, ""
 	a.pending, a.opEnded = nil, w.now
 	if phase == Succeeded && !op.partial {
 		a.lastID++

@@ -44,6 +44,7 @@ type simOp struct {
 	src           string
 	partial       bool
 	phase, said   string
+	failure       string
 	retries       int
 	blocked       bool
 	started       string
@@ -219,7 +220,7 @@ func (a *simApp) live() *Live {
 	if s := a.state; s != nil {
 		o := &l.Operation
 		o.Token, o.Target, o.Phase, o.Message, o.Revisions = s.token, s.target, s.phase, s.said, s.revisions
-		o.Retries, o.Blocked, o.Started, o.Incomplete = s.retries, s.blocked, s.started, s.incomplete
+		o.Retries, o.Blocked, o.Started, o.Incomplete, o.Failure = s.retries, s.blocked, s.started, s.incomplete, s.failure
 	}
 	if n := len(a.history); n > 0 {
 		h := a.history[n-1]

@@ -41,7 +41,6 @@ func (e *engine) advance(now time.Time) bool {
 		if len(e.failures) > 0 { // nothing is deleted unless everything else is done
 			return e.enter(finished, now)
 		}
-		e.prepareAll(now)
 		return e.enter(deleting, now)
 	case deleting:
 		return e.advanceDeletion(now)

@@ -32,7 +32,7 @@ func (e *engine) fly(a *app, now time.Time) {
 	case o.Token == a.token && o.Phase == Succeeded:
 		e.landed(a, now)
 	case o.Token == a.token && (o.Phase == Failed || o.Phase == Error):
-		e.failWith(a, Failure{Kind: l.causeOf(o.Message), Said: o.Message}, now)
+		e.failWith(a, Failure{Kind: o.cause(), Said: o.Message}, now)
 	case o.Token == a.token:
 		e.underway(a, now)
 	case o.Pending == a.token:
@@ -57,24 +57,28 @@ func (e *engine) fly(a *app, now time.Time) {
 // underway looks at a running operation: a failed attempt and a closed sync window are told by the message.
 func (e *engine) underway(a *app, now time.Time) {
 	o := a.live.Operation
-	kind := Kind("")
+	kind, said := Kind(""), o.Message
 	switch {
 	case o.Phase == Terminating:
 	case o.Blocked && e.opt.WaitForWindow:
 	case o.Blocked:
 		kind = KindSyncWindow
+	case o.Retries > 0 && !e.opt.AllRetries && o.Failure == "":
+		// It may fail as the one before did: then that has stood all the time.
+		a.reason = joinNonEmpty("the next attempt is running", o.Message)
+		return
 	case o.Retries > 0 && !e.opt.AllRetries:
-		kind = a.live.causeOf(o.Message)
+		kind, said = o.cause(), o.Failure
 	}
 	if kind == "" {
 		a.trouble = ""
 		a.reason = joinNonEmpty("the operation is running", o.Message)
 		return
 	}
-	if a.said != o.Message {
-		a.trouble = "" // the next attempt has begun, or has failed in its own way
+	if a.said != said {
+		a.trouble = "" // another attempt has failed, in its own way
 	}
-	if e.troubled(a, kind, o.Message, e.opt.ErrorGrace, now) {
+	if e.troubled(a, kind, said, e.opt.ErrorGrace, now) {
 		e.failWith(a, Failure{Kind: kind, Said: o.Message}, now)
 	}
 }
@@ -148,7 +152,8 @@ func (e *engine) awaitAutomated(a *app, now time.Time) {
 		e.failWith(a, Failure{Kind: KindSyncFailed, Said: o.Message}, now)
 		return
 	}
-	if l.Sync.Status == Synced && l.Sync.OfSpec && !o.Active() && e.healthy(l) {
+	accepted := e.opt.AcceptOutOfSync && l.Sync.Status == OutOfSync && o.Phase == Succeeded && o.Started != a.before
+	if (l.Sync.Status == Synced || accepted) && l.Sync.OfSpec && !o.Active() && e.healthy(l) {
 		e.stay(a, now)
 		return
 	}
@@ -290,12 +295,10 @@ func (e *engine) confirm(a *app, f Failure, now time.Time) {
 	e.ask(a, now)
 }
 
-// causeOf is the kind of a failed operation: that of the error condition which its message quotes.
-func (l *Live) causeOf(message string) Kind {
-	if kind, said := l.errorKind(); kind != "" {
-		if _, text, _ := strings.Cut(said, ": "); text != "" && strings.Contains(message, text) {
-			return kind
-		}
+// cause is the kind of a failed operation.
+func (o Operation) cause() Kind {
+	if o.Cause != "" {
+		return o.Cause
 	}
 	return KindSyncFailed
 }

@@ -208,6 +208,9 @@ func resolved(s Source, revision string) bool {
 // repository; any other gets what its sources mean now. Nil when that is not known.
 func TargetRevisions(l *Live, pins Pins) []string {
 	deployed := l.deployedRevisions()
+	if l.Deployed.ID == 0 && l.Operation.Active() {
+		return pins.revisions(l.Sources) // no history is kept, and what was compared is about to change
+	}
 	if l.Sync.Status == Synced && l.Sync.OfSpec && !l.drifted() && len(deployed) == len(l.Sources) && len(deployed) > 0 {
 		return deployed
 	}

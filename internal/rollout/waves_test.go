@@ -147,6 +147,12 @@ func TestTargetRevisions(t *testing.T) {
 		"out of sync: it gets what the branch means now":                  {with(there, compared(OutOfSync, sha(9))), pins, []string{sha(9)}},
 		"drifted: it gets what the branch means now":                      {with(there, func(l *Live) { l.Deployed.OfSpec = false }), pins, []string{sha(9)}},
 		"nothing deployed: it gets what the branch means now":             {func(l *Live) { l.Sources = []Source{mainBranch} }, pins, []string{sha(9)}},
+		"no history, and an operation runs: it gets what the branch means now": {
+			with(there, func(l *Live) {
+				l.Deployed = Deployed{}
+				l.Operation = Operation{Pending: "t", Token: "t", Phase: Running}
+			}), pins, []string{sha(9)},
+		},
 		"not known": {with(there, compared(OutOfSync, sha(9))), nil, nil},
 		"immutable": {func(l *Live) { l.Sources = []Source{exactChart} }, nil, []string{"1.2.3"}},
 	} {
