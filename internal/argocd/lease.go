@@ -86,7 +86,7 @@ func (h LeaseHolder) String() string {
 	return text
 }
 
-// LeaseHeldError: somebody else holds the lease, and has not let go in time.
+// LeaseHeldError says that somebody else holds the lease, and has not let go in time.
 type LeaseHeldError struct {
 	// Namespace and Name are those of the Lease.
 	Namespace, Name string
@@ -101,7 +101,7 @@ func (e *LeaseHeldError) Error() string {
 	return fmt.Sprintf("the Lease %s/%s is held by %s", e.Namespace, e.Name, e.Holder)
 }
 
-// LeaseLostError: somebody has taken the lease from the run, which may write nothing any more.
+// LeaseLostError says that somebody has taken the lease from the run, which may write nothing any more.
 type LeaseLostError struct {
 	// Namespace and Name are those of the Lease.
 	Namespace, Name string

@@ -124,7 +124,7 @@ func (l *Lease) failed(verb string, err error) error {
 	return &RequestError{Verb: verb, Resource: leases.GroupResource().String(), Namespace: l.owner.Namespace, Name: recordName(l.owner), Err: err}
 }
 
-// LeaseOwnerError: a Lease of the name that the set needs is not that of the set.
+// LeaseOwnerError says that a Lease of the name that the set needs is not that of the set.
 type LeaseOwnerError struct {
 	// Namespace and Name are those of the Lease.
 	Namespace, Name string
