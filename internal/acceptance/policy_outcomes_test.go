@@ -79,7 +79,6 @@ func TestAccWhatOnlyPruningWouldCureStopsOrIsAccepted(t *testing.T) {
 	o.stops("Application out of sync", "needs pruning", "rollout.prune = true")
 	o.set(obj{"accept_out_of_sync": true})
 	o.finishes()
-	o.f.deleteConfigMap(o.f.name + "-old")
 }
 
 func TestAccAClosedSyncWindowStopsWaitsOrLetsManualSyncsPass(t *testing.T) {
@@ -202,9 +201,10 @@ func TestAccAnAppProjectThatGoesAwayIsNamed(t *testing.T) {
 		return f.setHealth(ctx, f.app("dev"), "Healthy")
 	})
 	goes.Start()
-	o.stops("AppProject missing", "referencing project "+f.name+" which does not exist", "kubectl -n argocd get appprojects.argoproj.io")
+	o.stops("AppProject missing", "project", f.name, "kubectl -n argocd get appprojects.argoproj.io")
 	f.must(goes.Check)
 	f.createProject()
+	o.set(obj{"error_grace": "15s"}) // Argo CD sees the project a moment later, and tries again
 	o.finishes()
 }
 
@@ -274,7 +274,9 @@ func TestAccWhatOthersDoToAnApplicationInFlightIsNamed(t *testing.T) {
 			if c.heal != nil {
 				f.must(func() error { return c.heal(f.ctx(), f, qa) })
 			}
+			// Both, as one that is synced again gets what git has.
 			f.release("2", "qa")
+			f.must(func() error { return f.setHealth(f.ctx(), qa, "Healthy") })
 			o.finishes()
 		})
 	}
@@ -295,14 +297,6 @@ func (f *fixture) setWindows(windows ...obj) {
 	}
 	project.Object["spec"].(map[string]any)["syncWindows"] = all
 	if _, err := projects.Update(f.ctx(), project, metav1.UpdateOptions{}); err != nil {
-		f.Error(err)
-	}
-}
-
-// deleteConfigMap deletes what nothing else would.
-func (f *fixture) deleteConfigMap(name string) {
-	f.Helper()
-	if err := f.client.Resource(configMaps).Namespace(f.name).Delete(f.ctx(), name, metav1.DeleteOptions{}); err != nil {
 		f.Error(err)
 	}
 }

@@ -124,8 +124,9 @@ func (f *fixture) createProject() {
 	f.create(appProjects, argoNamespace, map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": map[string]any{"name": f.name},
 		"spec": map[string]any{
-			"sourceRepos":  []any{"*"},
-			"destinations": []any{map[string]any{"server": "*", "namespace": "*"}},
+			"sourceRepos":              []any{"*"},
+			"destinations":             []any{map[string]any{"server": "*", "namespace": "*"}},
+			"clusterResourceWhitelist": []any{map[string]any{"group": "*", "kind": "*"}},
 		},
 	})
 }

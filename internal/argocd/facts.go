@@ -202,6 +202,8 @@ func causeOf(message string) rollout.Kind {
 	switch kind {
 	case "ComparisonError":
 		return rollout.KindComparison
+	case "Failed to load application project": // processRequestedAppOperation in controller/appcontroller.go
+		return rollout.KindProject
 	case "InvalidSpecError", "UnknownError":
 		if cause := conditionKind(rest); cause != "" {
 			return cause

@@ -122,6 +122,21 @@ func testSpec() map[string]any {
 	}
 }
 
+func TestAFailedOperationTellsWhatItIsAbout(t *testing.T) {
+	for message, want := range map[string]rollout.Kind{
+		"ComparisonError: app path does not exist. Retrying attempt #1 at 2026-01-01T10:00:00Z.":                            rollout.KindComparison,
+		"InvalidSpecError: Application referencing project gone which does not exist":                                       rollout.KindProject,
+		"InvalidSpecError: spec.source.repoURL is required":                                                                 rollout.KindInvalid,
+		"Failed to load application project: error getting app project \"gone\": appproject.argoproj.io \"gone\" not found": rollout.KindProject,
+		"one or more objects failed to apply, reason: ComparisonError: no":                                                  "",
+		"": "",
+	} {
+		if got := causeOf(message); got != want {
+			t.Errorf("%q is %q, want %q", message, got, want)
+		}
+	}
+}
+
 func TestErrorConditionsTellWhatTheyAreAbout(t *testing.T) {
 	for message, want := range map[string]rollout.Kind{
 		"Application referencing project gone which does not exist":                                                                         rollout.KindProject,

@@ -154,6 +154,9 @@ func (h *handshakes) follow(ctx context.Context, version string) error {
 			return ctx.Err()
 		case now := <-silence.C:
 			h.client.touch(ctx, h.nudger.overlooked(now, slices.Collect(maps.Values(h.seen))))
+			if err := h.take(ctx, h.notAsked()); err != nil {
+				return err
+			}
 		case event, open := <-w.ResultChan():
 			if !open {
 				return nil
@@ -172,6 +175,18 @@ func (h *handshakes) follow(ctx context.Context, version string) error {
 		}
 	}
 	return nil
+}
+
+// notAsked are the latest states of those that a refresh has not been asked for, because a request met a
+// conflict: normally the watch tells the newer state soon.
+func (h *handshakes) notAsked() []*unstructured.Unstructured {
+	var again []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(h.seen)) {
+		if h.pending[name] == "" {
+			again = append(again, h.seen[name])
+		}
+	}
+	return again
 }
 
 // take moves the handshakes of these Applications on.
