@@ -160,7 +160,25 @@ func (e *engine) decide(a *app, now time.Time) {
 		a.reason = "deployed already, but out of sync when it was last compared; comparing anew"
 	case w.Mode == ModeManual:
 		e.write(a, nil, now)
+	case l != nil && l.refused() && !a.renewed:
+		e.renew(a, now)
 	default:
+		e.submit(a, now)
+	}
+}
+
+// renew has Argo CD look anew at an Application whose spec it has refused: until it does, it ends
+// every operation with what it found then (SyncAppState in controller/sync.go, Argo CD 3.6.1), though the
+// reason may be gone, or not be in the spec any more that is to be written.
+func (e *engine) renew(a *app, now time.Time) {
+	switch {
+	case a.live.Hash != a.want.Hash:
+		e.write(a, nil, now)
+	case a.fresh.IsZero():
+		a.reason = "Argo CD has refused its spec; comparing anew"
+		e.ask(a, now)
+	default:
+		a.renewed = true
 		e.submit(a, now)
 	}
 }
@@ -256,6 +274,8 @@ func (e *engine) written(a *app, action Action, now time.Time) {
 		e.becomes(a, awaiting, now, "waiting for automated sync")
 	case e.revisions(a) == nil:
 		e.becomes(a, resolving, now, "asking Argo CD what its revision means")
+	case a.want.Mode == ModeSync:
+		e.becomes(a, entering, now, "its spec is written; Argo CD has refused the one before, and looks anew first")
 	default:
 		e.awaitPerson(a, now)
 	}

@@ -77,6 +77,7 @@ type app struct {
 	stopped     time.Time // since when the deadline stands still
 	token       string
 	submits     int
+	renewed     bool   // Argo CD has looked anew at a spec that it had refused
 	terminated  string // the operation whose end was asked for,
 	endAsked    time.Time
 	givenUp     bool // its end was waited for long enough

@@ -62,6 +62,33 @@ func TestEnteringAnApplication(t *testing.T) {
 			d.quiet()
 			d.over(false)
 		},
+		"a spec that Argo CD has refused is looked at anew before it is synced": func(t *testing.T) {
+			d := newDesk(t, planOf("a"), deskOptions())
+			d.see("a", old, func(l *Live) { l.Hash = "new" }, failsWith("InvalidSpecError", "project p does not exist"))
+			d.listed()
+			d.accept(d.asked("a", Refresh))
+			d.quiet()
+			d.answered("a", func(l *Live) { l.Errors = nil })
+			if d.asked("a", Write).Sync == nil {
+				t.Fatal("written without an operation")
+			}
+		},
+		"a spec that replaces a refused one is written and looked at before it is synced": func(t *testing.T) {
+			d := newDesk(t, planOf("a"), deskOptions())
+			d.see("a", old, failsWith("InvalidSpecError", "project p does not exist"))
+			d.listed()
+			w := d.asked("a", Write)
+			if w.Sync != nil {
+				t.Fatal("synced while what Argo CD has refused still stands")
+			}
+			d.accept(w)
+			d.accept(d.asked("a", Refresh))
+			d.quiet()
+			d.answered("a") // it is refused still: the operation says why
+			if d.asked("a", Write).Sync == nil {
+				t.Fatal("written without an operation")
+			}
+		},
 		"a running operation of somebody else is waited for, not overwritten": func(t *testing.T) {
 			d := newDesk(t, planOf("a"), deskOptions())
 			d.see("a", old, func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running} })

@@ -202,7 +202,8 @@ func (w *world) attempt(a *simApp, op *simOp) {
 			return
 		}
 		op.blocked, op.said = false, "one or more tasks are running"
-		if a.nature.invalid || w.broken(a, op.revisions) || op.token != "?" && a.nature.fails > 0 {
+		refused := a.live().refused() // as it was found last, even if that is over
+		if a.nature.invalid || refused || w.broken(a, op.revisions) || op.token != "?" && a.nature.fails > 0 {
 			w.failAttempt(a, op)
 			return
 		}

@@ -303,6 +303,12 @@ func (o Operation) cause() Kind {
 	return KindSyncFailed
 }
 
+// refused tells that Argo CD has found the spec invalid when it last looked.
+func (l *Live) refused() bool {
+	kind, _ := l.errorKind()
+	return kind != "" && kind != KindComparison
+}
+
 // errorKind is the worst error condition.
 func (l *Live) errorKind() (Kind, string) {
 	for _, c := range l.Errors {
