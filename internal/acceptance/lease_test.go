@@ -100,11 +100,13 @@ func (w *workspace) copyOf(config fmt.Stringer) *workspace {
 }
 
 // heldUpdate is a set that is out at version 1, and an apply of version 2 that runs: its step 2
-// stays Progressing.
-func (f *fixture) heldUpdate() (w *workspace, s *set, seen *recorder, apply *command) {
+// stays Progressing. change changes the set before anything is applied.
+func (f *fixture) heldUpdate(change ...func(*set)) (w *workspace, s *set, seen *recorder, apply *command) {
 	f.Helper()
 	w, s, seen = f.workspace(), f.threeSteps(), f.record()
-	s.AppSpec = ignoreHealth
+	for _, c := range change {
+		c(s)
+	}
 	f.release("1", "dev", "staging", "prod")
 	w.configure(s)
 	w.apply()
@@ -127,7 +129,7 @@ func (f *fixture) heldUpdate() (w *workspace, s *set, seen *recorder, apply *com
 
 func TestAccOfTwoAppliesAtOnceOneWorks(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen, first := f.heldUpdate()
+	w, s, seen, first := f.heldUpdate(func(s *set) { s.AppSpec = ignoreHealth })
 	holder, record := f.holder(), f.recordOf(f.name).GetResourceVersion()
 	if !strings.Contains(holder, "@") || !strings.Contains(holder, fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("the holder is %q", holder)
