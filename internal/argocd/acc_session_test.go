@@ -20,13 +20,13 @@ func TestAccWriteStartsTheOperationInTheSameRequest(t *testing.T) {
 	// Create: spec, marks and operation in one POST.
 	r.ok(r.write("acc-write", "", "t-1", first))
 	done := r.untilLive("acc-write", "has synced", ended("t-1"))
-	if done.Operation.Phase != rollout.Succeeded || done.Operation.Target != "target-t-1" || done.Operation.Revisions[0] != first {
+	if done.Operation.Phase != rollout.Succeeded || done.Operation.Target != done.Hash || done.Operation.Revisions[0] != first {
 		t.Errorf("the operation ended as %+v, want Succeeded at %s", done.Operation, first)
 	}
 	done = r.untilLive("acc-write", "is Synced and Healthy at the commit, as compared with the spec", func(l rollout.Live) bool {
 		return l.Sync.Status == rollout.Synced && l.Sync.OfSpec && l.Sync.Revisions[0] == first && l.Health.Type == rollout.Healthy
 	})
-	if d := done.Deployed; d.ID != 1 || !d.OfSpec || d.Target != "target-t-1" || d.Revisions[0] != first {
+	if d := done.Deployed; d.ID != 1 || !d.OfSpec || d.Target != done.Hash || d.Revisions[0] != first {
 		t.Errorf("the history says %+v, want the first entry, of the spec, at %s", d, first)
 	}
 	if done.StepLabel != "step 01" || len(done.Finalizers) != 1 {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/cptest"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/gitrepo"
@@ -201,7 +202,7 @@ func (r *run) again(action rollout.Action) rollout.Live {
 
 func (r *run) write(name, version, token, sha string) rollout.Action {
 	return rollout.Action{Verb: rollout.Write, App: name, Version: version, StepLabel: "step 01",
-		Sync: &rollout.SyncRequest{Token: token, Target: "target-" + token, Revisions: []string{sha}}}
+		Sync: &rollout.SyncRequest{Token: token, Target: appset.HashRendered(r.desired[name]), Revisions: []string{sha}}}
 }
 
 func ended(token string) func(rollout.Live) bool {
