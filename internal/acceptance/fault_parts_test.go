@@ -16,7 +16,7 @@ const (
 	absence     = 5 * time.Second
 	soakAbsence = 60 * time.Second
 	// silence is after how long Argo CD counts as silent, and a margin.
-	silence = 90*time.Second + failsWithin
+	silence = 2*time.Minute + failsWithin
 )
 
 // Parts of the control plane end, stand still and come back, or do not. The tests share a control
@@ -187,13 +187,10 @@ func (b *breakdown) apiServerRestarts() {
 	b.succeeds(c)
 	b.wholeRollout()
 
-	// Killed while an Application is deleted; in a soak only, as Argo CD's own controller may take more
-	// than a minute until it is back.
+	// Killed while an Application is deleted.
 	c = b.cli.start("destroy", "-auto-approve", "-refresh=false")
-	if soaks() {
-		b.awaits("dev", "is being deleted", isDeleting)
-		restart((*controlplane.Cluster).KillComponent)
-	}
+	b.awaits("dev", "is being deleted", isDeleting)
+	restart((*controlplane.Cluster).KillComponent)
 	b.succeeds(c)
 	b.lives()
 }

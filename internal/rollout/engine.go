@@ -11,8 +11,8 @@ const (
 	// refresh asks for one.
 	quietDelay = 2 * time.Second
 	// refreshTimeout is when a refresh, or an operation, counts as unanswered: an application controller
-	// that is replaced may well be away for a minute.
-	refreshTimeout = 90 * time.Second
+	// that is replaced, or has lost its API server, was seen to be away for 98 seconds.
+	refreshTimeout = 2 * time.Minute
 	// deleteSettle is the least time between the end of an operation and a deletion; a shorter
 	// one leaks resources.
 	deleteSettle = 1200 * time.Millisecond

@@ -8,17 +8,60 @@ import (
 
 func TestEnteringAnApplication(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T){
-		"what is at its target, synced and healthy is done without a request": func(t *testing.T) {
-			d := newDesk(t, planOf("a"), deskOptions())
+		"what is at its target, synced and healthy is done without a request, once it has stayed so": func(t *testing.T) {
+			d := newDesk(t, planOf("a", "b"), deskOptions())
 			d.see("a", there)
+			d.see("b", old)
 			d.listed()
+			d.pass(4 * time.Second)
 			d.quiet()
-			d.over(true)
+			d.pass(time.Second)
+			d.asked("b", Write)
+			d.quiet()
+		},
+		"what is at its target and falls ill before it has stayed healthy holds the next step back": func(t *testing.T) {
+			d := newDesk(t, planOf("a", "b"), deskOptions())
+			d.see("a", there)
+			d.see("b", old)
+			d.listed()
+			d.see("a", health(Degraded))
+			d.pass(10 * time.Second)
+			d.quiet()
+			d.pass(30 * time.Second)
+			d.accept(d.asked("a", Refresh))
+			d.answered("a")
+			d.failed("a", KindDegraded, "")
+			d.quiet()
+		},
+		"what was proven by an earlier run is done at once": func(t *testing.T) {
+			p := planOf("a", "b")
+			p.Apps[0].Proven = true
+			d := newDesk(t, p, deskOptions())
+			d.see("a", there)
+			d.see("b", old)
+			d.listed()
+			d.asked("b", Write)
+			d.quiet()
+		},
+		"a step is proven where an interrupted run has begun the next one": func(t *testing.T) {
+			d := newDesk(t, planOf("a", "b", "c"), deskOptions())
+			d.see("a", there)
+			d.see("b", there, func(l *Live) { l.StepLabel = "step 02: x" })
+			d.see("c", old)
+			d.listed()
+			if d.e.step != 1 {
+				t.Fatalf("in step %d, not 1", d.e.step)
+			}
+			d.quiet()
+			d.pass(5 * time.Second)
+			d.asked("c", Write)
+			d.quiet()
 		},
 		"what is at its target gets only its mark where the step is another one": func(t *testing.T) {
 			d := newDesk(t, planOf("a"), deskOptions())
 			d.see("a", there, func(l *Live) { l.StepLabel = "step 07: y" })
 			d.listed()
+			d.pass(5 * time.Second)
 			m := d.asked("a", Mark)
 			if m.StepLabel != "step 01: x" || m.Version == "" {
 				t.Fatalf("marked by %+v", m)

@@ -139,7 +139,9 @@ func TestUnhealthyEarlierSteps(t *testing.T) {
 			d.asked("b", Write)
 		},
 		"nobody is held back where nothing is to roll out": func(t *testing.T) {
-			d := newDesk(t, proven, deskOptions())
+			p := planOf("a", "b")
+			p.Apps[0].Proven, p.Apps[1].Proven = true, true
+			d := newDesk(t, p, deskOptions())
 			d.see("a", there, health(Degraded))
 			d.see("b", there, func(l *Live) { l.StepLabel = "step 02: x" })
 			d.listed()

@@ -38,6 +38,7 @@ func TestHeldBack(t *testing.T) {
 			d.see("h", old)
 			d.see("a", there)
 			d.listed()
+			d.pass(5 * time.Second)
 			d.quiet()
 			d.over(true)
 		},
@@ -48,6 +49,7 @@ func TestHeldBack(t *testing.T) {
 			d.see("h", old, automatedOn)
 			d.see("a", there)
 			d.listed()
+			d.pass(5 * time.Second)
 			d.quiet()
 			d.over(true)
 		},

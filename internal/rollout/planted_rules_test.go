@@ -257,6 +257,7 @@ var rules = map[string]struct {
 				}
 				if !e.soaking.IsZero() {
 					e.soaking = since
+					e.wakeAllAt(since.Add(e.opt.SoakTime))
 				}
 			})
 		},

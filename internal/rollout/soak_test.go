@@ -148,7 +148,7 @@ func TestSoaking(t *testing.T) {
 			d := newDesk(t, planOf("a", "b"), soaking(time.Minute))
 			d.see("a", there)
 			d.listed()
-			d.pass(time.Minute - 1)
+			d.pass(5*time.Second + time.Minute - 1)
 			d.quiet()
 			d.pass(1)
 			d.asked("b", Write)

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -136,11 +137,14 @@ func (e *engine) open(apps []*app, now time.Time) {
 	}
 	e.opened, e.queue, e.left = true, nil, len(apps)
 	e.soaks, e.soaking = false, time.Time{}
+	begun := sync.OnceValue(e.begunAfter)
 	for _, a := range apps {
 		e.soaks = e.soaks || !a.want.Proven
 		switch {
 		case !e.settled(a):
 			e.queue = append(e.queue, a)
+		case e.opt.MinHealthy > 0 && a.want.Mode == ModeSync && !a.want.Proven && !begun():
+			e.stayOn(a, now)
 		case a.live.StepLabel != a.label:
 			e.begin(a, marking)
 			e.look(a, now)
@@ -155,6 +159,27 @@ func (e *engine) open(apps []*app, now time.Time) {
 	if e.rolls {
 		e.say(now, nil, "", fmt.Sprintf("begins: %d of %d Applications to roll out", len(e.queue), len(apps)))
 	}
+}
+
+// stayOn has an Application that is at its target and healthy stay so for as long as any other: the run
+// that synced it may have been killed the moment after.
+func (e *engine) stayOn(a *app, now time.Time) {
+	a.uid, a.ended, a.deadline = a.live.UID, now, now.Add(e.opt.AppTimeout)
+	e.begin(a, verifying)
+	e.look(a, now)
+}
+
+// begunAfter tells that an interrupted run has rolled out an Application of a step after this one: then
+// it had proven this one.
+func (e *engine) begunAfter() bool {
+	for _, apps := range e.steps[min(e.step+1, len(e.steps)):] {
+		for _, a := range apps {
+			if !a.want.Proven && e.settled(a) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // settled tells that nothing is to be done for an Application of the plan.

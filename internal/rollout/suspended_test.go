@@ -122,6 +122,7 @@ func TestSuspended(t *testing.T) {
 			d := newDesk(t, planOf("a"), opt)
 			d.see("a", there, health(Suspended))
 			d.listed()
+			d.pass(5 * time.Second)
 			d.quiet()
 			d.over(true)
 		},
