@@ -38,10 +38,14 @@ type Application struct {
 // application renders one Application and checks it.
 func (r *renderer) application(p paramSet) Application {
 	r.params = p
-	template, _ := r.value(templateShape, r.set.Template).(map[string]any)
+	own := p.template
+	if own == nil {
+		own = r.set.Template
+	}
+	template, _ := r.value(templateShape, own).(map[string]any)
 	app := Application{Origin: p.at.String()}
-	metadata := r.metadata(&app, template["metadata"])
-	spec := template["spec"]
+	rendered, spec := r.patched(r.withFinalizer(template["metadata"]), template["spec"])
+	metadata := r.metadata(&app, rendered)
 	switch m := spec.(type) {
 	case map[string]any:
 		r.finishSpec(&app, m)
@@ -60,10 +64,29 @@ func (r *renderer) application(p paramSet) Application {
 	return app
 }
 
-// metadata takes what the template rendered to and adds what Argo CD adds: the
-// namespace of the set, and a finalizer unless there is one or resources are to
-// be kept (RenderTemplateParams in applicationset/utils, Argo CD 3.6.1; there an
-// empty element gets none).
+// withFinalizer adds the finalizer that Argo CD adds unless there is one or resources are to be kept
+// (RenderTemplateParams in applicationset/utils, Argo CD 3.6.1; there an empty element gets none).
+func (r *renderer) withFinalizer(v any) any {
+	rendered, known := v.(map[string]any)
+	if !known && v != nil {
+		return v
+	}
+	if given, isList := rendered["finalizers"].([]any); isList && len(given) > 0 || IsUnknown(rendered["finalizers"]) {
+		return rendered
+	}
+	if rendered == nil {
+		rendered = map[string]any{}
+	}
+	if r.set.preserveUnknown {
+		rendered["finalizers"] = Unknown
+	} else if !r.set.PreserveResources {
+		rendered["finalizers"] = []any{ResourcesFinalizer}
+	}
+	return rendered
+}
+
+// metadata takes what the template rendered to, with the patch, and puts it into
+// the namespace of the set.
 func (r *renderer) metadata(app *Application, v any) map[string]any {
 	rendered, known := v.(map[string]any)
 	out := map[string]any{"namespace": r.set.Namespace}
@@ -93,11 +116,6 @@ func (r *renderer) metadata(app *Application, v any) map[string]any {
 		case unknown:
 			out[key] = v
 		}
-	}
-	if _, has := out["finalizers"]; !has && r.set.preserveUnknown {
-		out["finalizers"] = Unknown
-	} else if !has && !r.set.PreserveResources {
-		out["finalizers"] = []any{ResourcesFinalizer}
 	}
 	return out
 }

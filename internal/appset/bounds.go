@@ -21,10 +21,25 @@ const (
 type boundedBuilder struct{ strings.Builder }
 
 func (b *boundedBuilder) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxRendered {
-		return 0, fmt.Errorf("its result is longer than %d bytes, more than Kubernetes stores", maxRendered)
+	if err := b.room(len(p)); err != nil {
+		return 0, err
 	}
 	return b.Builder.Write(p)
+}
+
+// WriteString is Write without a copy of the text.
+func (b *boundedBuilder) WriteString(s string) (int, error) {
+	if err := b.room(len(s)); err != nil {
+		return 0, err
+	}
+	return b.Builder.WriteString(s)
+}
+
+func (b *boundedBuilder) room(n int) error {
+	if b.Len()+n > maxRendered {
+		return limit("its result is longer than %d bytes, more than Kubernetes stores", maxRendered)
+	}
+	return nil
 }
 
 // boundFuncs puts bounds on the functions of Sprig whose result grows with the value of a number.

@@ -2,6 +2,7 @@ package appset
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,18 +24,16 @@ type Set struct {
 	// finalizer is added to Applications.
 	PreserveResources bool
 
-	// How to render, or whether to keep resources, is not known yet.
-	unknown, preserveUnknown bool
-}
+	// ApplicationsSync is syncPolicy.applicationsSync: what may become of Applications that exist.
+	ApplicationsSync ApplicationsSync
+	// TemplatePatch is a template text; what it renders to is merged into each Application.
+	TemplatePatch string
+	// Retained is what others may change on Applications; nil when the set says nothing about that.
+	Retained *Retained
 
-// Generator is one entry of spec.generators. Exactly one kind is set.
-type Generator struct {
-	List *ListGenerator
-	// Unknown is true when Terraform does not know yet what stands here.
-	Unknown bool
+	// How to render, whether to keep resources, or the patch, is not known yet.
+	unknown, preserveUnknown, patchUnknown bool
 }
-
-const notYet = "this version of the provider does not support it. Remove the field."
 
 var setShape = object(fields{
 	"generators":        free(),
@@ -43,13 +42,16 @@ var setShape = object(fields{
 	"strategy":          strategyShape,
 	"syncPolicy": object(fields{
 		"preserveResourcesOnDeletion": boolean().noTemplate(),
-	}).refusing(map[string]string{"applicationsSync": notYet}),
-	"template": templateShape,
+		"applicationsSync":            text(),
+	}),
+	"template":        templateShape,
+	"templatePatch":   text(),
+	"preservedFields": object(fields{"labels": list(text()), "annotations": list(text())}),
+	"ignoreApplicationDifferences": list(object(fields{
+		"name": text(), "jsonPointers": list(text()), "jqPathExpressions": list(text()),
+	})),
 }).refusing(map[string]string{
-	"templatePatch":                notYet,
-	"ignoreApplicationDifferences": notYet,
-	"preservedFields":              notYet,
-	"applyNestedSelectors":         "Argo CD 3.6 ignores it. Remove the field.",
+	"applyNestedSelectors": "Argo CD 3.6 ignores it. Remove the field.",
 })
 
 // Decode checks the spec of an ApplicationSet against everything that can be
@@ -67,12 +69,15 @@ func Decode(name, namespace string, spec map[string]any) (*Set, Issues) {
 	checked, _ := setShape.check(at, spec, &issues).(map[string]any)
 	set := &Set{Name: name, Namespace: namespace}
 	set.decodeOptions(checked, at, &issues)
-	set.decodeSyncPolicy(checked["syncPolicy"])
+	set.decodeSyncPolicy(checked["syncPolicy"], at.With("syncPolicy"), &issues)
+	set.decodeRetained(checked, at, &issues)
 	set.Strategy = decodeStrategy(checked["strategy"], at.With("strategy"), &issues)
 	if generators, given := checked["generators"]; generators != nil || !given { // nil: refused above
 		set.decodeGenerators(generators, at.With("generators"), &issues)
 	}
 	set.decodeTemplate(checked["template"], at.With("template"), &issues)
+	set.decodeTemplatePatch(checked["templatePatch"], at.With("templatePatch"), &issues)
+	set.checkNamed(at.With("template"), &issues)
 	return set, issues.sorted()
 }
 
@@ -97,8 +102,10 @@ func (s *Set) decodeOptions(spec map[string]any, at Path, issues *Issues) {
 	}
 }
 
-func (s *Set) decodeSyncPolicy(v any) {
+func (s *Set) decodeSyncPolicy(v any, at Path, issues *Issues) {
 	policy, _ := v.(map[string]any)
+	s.unknown = s.unknown || IsUnknown(v) // what becomes of Applications that exist is not known
+	s.decodeApplicationsSync(policy["applicationsSync"], at.With("applicationsSync"), issues)
 	preserve := policy["preserveResourcesOnDeletion"]
 	s.PreserveResources, _ = preserve.(bool)
 	s.preserveUnknown = IsUnknown(v) || IsUnknown(preserve)
@@ -115,16 +122,25 @@ func (s *Set) decodeTemplate(v any, at Path, issues *Issues) {
 		return
 	}
 	s.Template = template
-	if metadata, ok := template["metadata"].(map[string]any); ok || template["metadata"] == nil {
-		if name := metadata["name"]; name == nil || name == "" {
-			issues.fail(at.With("metadata", "name"), SummaryMissingField, "spec.template.metadata.name is missing: every Application needs a name of its own.")
-		}
-	}
 	if template["spec"] == nil {
 		issues.fail(at.With("spec"), SummaryMissingField, "spec.template.spec is missing.")
 	}
 	if !s.unknown {
 		s.checkTemplates(at, template, issues)
+	}
+}
+
+// checkNamed reports a template without a name, unless generators or the patch may give one.
+func (s *Set) checkNamed(at Path, issues *Issues) {
+	if s.Template == nil || s.TemplatePatch != "" || s.patchUnknown || IsUnknown(s.Template["metadata"]) {
+		return
+	}
+	name := fieldOf(s.Template["metadata"], "name")
+	own := slices.ContainsFunc(s.Generators, func(g Generator) bool {
+		return slices.ContainsFunc(g.parts, func(p part) bool { return p.template != nil })
+	})
+	if (name == nil || name == "") && !own {
+		issues.fail(at.With("metadata", "name"), SummaryMissingField, "spec.template.metadata.name is missing: every Application needs a name of its own.")
 	}
 }
 

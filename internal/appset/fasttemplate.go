@@ -39,19 +39,21 @@ func parseTags(text string) (tagText, error) {
 // render replaces the tags; the result is Unknown when any parameter it needs
 // is. Argo CD leaves a tag without a parameter in the text; here it is an error.
 func (t tagText) render(params any) (any, error) {
-	var b strings.Builder
+	var b boundedBuilder
 	var missing []string
 	isUnknown := false
 	for i, part := range t {
-		if i%2 == 0 {
-			b.WriteString(part)
-			continue
+		var v any = part
+		if i%2 == 1 {
+			v = tagValue(params, part)
 		}
-		switch v := tagValue(params, part).(type) {
+		switch v := v.(type) {
 		case unknown:
 			isUnknown = true
 		case string:
-			b.WriteString(v)
+			if _, err := b.WriteString(v); err != nil {
+				return nil, err
+			}
 		case nil:
 			missing = append(missing, "{{"+part+"}} has no parameter")
 		default:
@@ -67,8 +69,12 @@ func (t tagText) render(params any) (any, error) {
 	return b.String(), nil
 }
 
-// tagValue looks up a parameter; one inside an Unknown is Unknown.
+// tagValue looks up a parameter; one inside an Unknown is Unknown. An empty tag has none, whatever
+// the parameters are (Replace in applicationset/utils, Argo CD 3.6.1).
 func tagValue(params any, name string) any {
+	if name == "" {
+		return nil
+	}
 	m, ok := params.(map[string]any)
 	if !ok {
 		return params

@@ -34,7 +34,11 @@ func makeGoTemplateFuncs() template.FuncMap {
 	funcs["toYaml"] = toYAML
 	funcs["fromYaml"] = fromYAML
 	funcs["fromYamlArray"] = fromYAMLArray
+	for _, name := range []string{"osBase", "osClean", "osDir", "osExt", "osIsAbs"} {
+		funcs[name] = funcs[strings.ToLower(name[2:3])+name[3:]] // as on Linux, wherever Terraform runs
+	}
 	boundFuncs(funcs)
+	countedBuiltins(funcs)
 	// Sprig returns these two in the random order of a Go map.
 	funcs["keys"] = keysInOrder
 	funcs["values"] = valuesInOrder
@@ -49,7 +53,7 @@ const (
 // refusedFuncs would make every plan differ from the one before.
 var refusedFuncs = map[string]string{
 	"now": fromClock, "ago": fromClock, "date": fromClock, "dateInZone": fromClock, "date_in_zone": fromClock,
-	"htmlDate": fromClock, "htmlDateInZone": fromClock, "durationRound": fromClock, "toDate": fromClock, "mustToDate": fromClock,
+	"htmlDate": fromClock, "htmlDateInZone": fromClock, "toDate": fromClock, "mustToDate": fromClock,
 	"randAlpha": fromRandom, "randAlphaNum": fromRandom, "randAscii": fromRandom, "randNumeric": fromRandom,
 	"randBytes": fromRandom, "randInt": fromRandom, "shuffle": fromRandom, "uuidv4": fromRandom,
 	"genPrivateKey": fromRandom, "genCA": fromRandom, "genCAWithKey": fromRandom,
@@ -113,13 +117,13 @@ func toYAML(v any) (string, error) {
 
 func fromYAML(text string) (map[string]any, error) {
 	out := map[string]any{}
-	err := yaml.Unmarshal([]byte(text), &out)
+	err := readYAML([]byte(text), &out)
 	return out, err
 }
 
 func fromYAMLArray(text string) ([]any, error) {
 	out := []any{}
-	err := yaml.Unmarshal([]byte(text), &out)
+	err := readYAML([]byte(text), &out)
 	return out, err
 }
 

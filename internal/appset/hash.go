@@ -31,13 +31,20 @@ func Hash(object map[string]any, managedLabels, managedAnnotations []string) str
 
 // HashRendered is Hash with all labels and annotations of a rendered object managed.
 func HashRendered(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	if IsUnknown(metadata["labels"]) || IsUnknown(metadata["annotations"]) {
+	labels, annotations, known := keysOf(object)
+	if !known {
 		return ""
 	}
-	labels, _ := metadata["labels"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	return Hash(object, sortedKeys(labels), sortedKeys(annotations))
+	return Hash(object, labels, annotations)
+}
+
+// keysOf are the keys of the labels and annotations of a rendered object, unless they are Unknown.
+func keysOf(object map[string]any) (labels, annotations []string, known bool) {
+	metadata, _ := object["metadata"].(map[string]any)
+	if IsUnknown(metadata["labels"]) || IsUnknown(metadata["annotations"]) {
+		return nil, nil, false
+	}
+	return sortedKeys(asObject(metadata["labels"])), sortedKeys(asObject(metadata["annotations"])), true
 }
 
 func pick(v any, keys []string) any {

@@ -21,6 +21,8 @@ type references struct {
 	functions []string
 	// mutates: a function in it writes into its arguments.
 	mutates bool
+	// calls: a template in it calls another one.
+	calls bool
 	// quotesBraces: a constant in it holds "{{", so the author means to print that.
 	quotesBraces bool
 }
@@ -64,6 +66,7 @@ func (r *references) walk(node parse.Node, in scope) {
 	case *parse.RangeNode:
 		r.walkBranch(&n.BranchNode, in, scope{dollar: in.dollar})
 	case *parse.TemplateNode:
+		r.calls = true
 		r.walk(n.Pipe, in)
 	case *parse.FieldNode:
 		if in.dot {
@@ -77,6 +80,7 @@ func (r *references) walk(node parse.Node, in scope) {
 		r.everything = r.everything || in.dot
 	case *parse.IdentifierNode:
 		r.functions = append(r.functions, n.Ident)
+		r.calls = r.calls || n.Ident == "tpl"
 		r.mutates = r.mutates || slices.Contains(mutatingFuncs, n.Ident)
 	case *parse.StringNode:
 		r.quotesBraces = r.quotesBraces || isTemplated(n.Text)
@@ -141,8 +145,13 @@ func (r *references) missing(params any) []string {
 	for _, chain := range r.fields {
 		v, found := params, true
 		for _, key := range chain {
-			m, _ := v.(map[string]any)
-			if v, found = m[key]; !found {
+			if texts, ok := v.(map[string]string); ok {
+				v, found = texts[key]
+			} else {
+				m, _ := v.(map[string]any)
+				v, found = m[key]
+			}
+			if !found {
 				break
 			}
 		}

@@ -2,46 +2,9 @@ package appset
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 )
-
-// Render generates the Applications, sorted by name; those whose name is not
-// known yet come last, in the order of their elements. Errors are complete:
-// everything that is wrong, in every element.
-//
-// allKnown is false when not even the number of Applications is known, because
-// the generators or the way to render are Unknown; there are no Applications then.
-func (s *Set) Render() (apps []Application, issues Issues, allKnown bool) {
-	if s.unknown {
-		return nil, nil, false
-	}
-	for _, g := range s.Generators {
-		if g.Unknown || g.List.unknown {
-			return nil, nil, false
-		}
-	}
-	r := renderer{set: s, compiled: map[string]*goTemplate{}, tags: map[string]tagText{}}
-	var params []paramSet
-	for _, g := range s.Generators {
-		params = append(params, g.List.params...)
-	}
-	for _, p := range params {
-		apps = append(apps, r.application(p))
-	}
-	r.checkDuplicates(apps, params)
-	slices.SortStableFunc(apps, func(a, b Application) int {
-		if a.NameUnknown != b.NameUnknown {
-			if a.NameUnknown {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	return apps, abridge(r.issues.sorted()), true
-}
 
 // renderer renders the template of a set for one parameter set after the other.
 type renderer struct {
@@ -49,9 +12,13 @@ type renderer struct {
 	compiled map[string]*goTemplate
 	tags     map[string]tagText
 	issues   Issues
+	// patches are rendered patches that have been read, patchesKept how long they are together.
+	patches     map[string]patchText
+	patchesKept int
 
-	// The element at hand, and the place in the template.
+	// The element at hand, and the place below root, which is that of the template unless set.
 	params paramSet
+	root   Path
 	place  []placePart
 }
 
@@ -62,9 +29,12 @@ type placePart struct {
 	isIndex bool
 }
 
-// path is the place in the template as a Path, made only for messages.
+// path is the place at hand as a Path, made only for messages.
 func (r *renderer) path() Path {
 	out := templatePath.With()
+	if r.root != nil {
+		out = r.root.With()
+	}
 	for _, part := range r.place {
 		if part.isIndex {
 			out = append(out, part.index)

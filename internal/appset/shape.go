@@ -226,13 +226,17 @@ func checkFree(path Path, v any, issues *Issues) any {
 	return out
 }
 
+// maxExact is the largest whole number up to which a float64 holds each one.
+const maxExact = 1 << 53
+
 // misfit is a value that JSON cannot hold, and where it stands.
 type misfit struct {
 	at    Path
 	value any
 }
 
-// copyFree copies a free tree, with int64 for every Go integer. The path of a
+// copyFree copies a free tree. Argo CD renders it as JSON whose numbers are all float64, so that a
+// whole number beyond 2^53 is the nearest of those here too. The path of a
 // misfit is put together on the way back only: there are thousands of elements,
 // and hardly ever a misfit.
 func copyFree(v any) (any, *misfit) {
@@ -257,14 +261,18 @@ func copyFree(v any) (any, *misfit) {
 			out[i] = copied
 		}
 		return out, nil
-	case int:
-		return int64(v), nil
+	case int64, int:
+		n, _ := wholeNumber(v)
+		if n > maxExact || n < -maxExact {
+			return canonicalNumber(float64(n)), nil
+		}
+		return n, nil
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, &misfit{value: v}
 		}
 		return v, nil
-	case nil, bool, string, int64, unknown:
+	case nil, bool, string, unknown:
 		return v, nil
 	}
 	return nil, &misfit{value: v}

@@ -103,14 +103,15 @@ func TestAnUnknownKeyMakesItsMapUnknown(t *testing.T) {
 func TestWhatLeavesTheNumberOfApplicationsOpenIsReported(t *testing.T) {
 	for _, path := range []string{
 		"generators", "generators.0", "generators.0.list", "generators.0.list.elements", "generators.0.list.elementsYaml",
-		"goTemplate", "goTemplateOptions", "template",
+		"goTemplate", "goTemplateOptions", "template", "syncPolicy", "syncPolicy.applicationsSync",
+		"preservedFields", "preservedFields.labels", "ignoreApplicationDifferences",
 	} {
 		set, issues := Decode("set", "argocd", put(baseSpec(t), path, Unknown))
 		if len(issues) > 0 {
 			t.Errorf("%s: %s", path, issues)
 		}
-		if apps, issues, allKnown := set.Render(); allKnown || len(apps) > 0 || len(issues) > 0 {
-			t.Errorf("%s: allKnown %v, %d Applications, %s", path, allKnown, len(apps), issues)
+		if got, issues := set.Render(t.Context(), nil, Answers{}); got.Complete || len(got.Apps) > 0 || len(issues) > 0 {
+			t.Errorf("%s: complete %v, %d Applications, %s", path, got.Complete, len(got.Apps), issues)
 		}
 	}
 }
@@ -120,7 +121,7 @@ func TestUnknownPartsOfTheTemplateAreNotValidated(t *testing.T) {
 		"template.metadata", "template.metadata.name", "template.metadata.labels", "template.spec", "template.spec.source",
 		"template.spec.source.helm", "template.spec.source.repoURL", "template.spec.source.chart", "template.spec.sources",
 		"template.spec.destination", "template.spec.destination.name", "template.spec.syncPolicy", "template.spec.project",
-		"template.spec.revisionHistoryLimit", "syncPolicy", "strategy",
+		"template.spec.revisionHistoryLimit", "strategy",
 	} {
 		_, apps := render(t, put(baseSpec(t), path, Unknown))
 		if len(apps) != 2 || path != "strategy" && !apps[0].HasUnknown {

@@ -82,6 +82,8 @@ func reservedAnnotation(key string, value any) string {
 		return "the provider sets it itself"
 	case key == "argocd.argoproj.io/refresh" || key == "argocd.argoproj.io/refresh-timestamp" || key == "argocd.argoproj.io/hydrate":
 		return "it is a request, which Argo CD removes when it has answered it"
+	case key == "notified.notifications.argoproj.io":
+		return "Argo CD's notifications keep in it what they have sent"
 	case key == "argocd.argoproj.io/skip-reconcile" && value == "true":
 		return "Argo CD leaves such an Application alone, so that no rollout and no deletion of it could end"
 	}

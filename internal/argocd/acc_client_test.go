@@ -24,7 +24,7 @@ func TestAccListAndGetTellWhoseAnApplicationIs(t *testing.T) {
 	apps := l.client.apps(l.owner.Namespace)
 	create := func(name string, change func(*unstructured.Unstructured)) string {
 		t.Helper()
-		obj := buildApplication(l.owner, name, l.rendered(name, nil), nil, "step 01", 0)
+		obj := (&Client{}).buildApplication(l.owner, name, l.rendered(name, nil), nil, "step 01", 0)
 		obj.SetFinalizers(nil)
 		change(obj)
 		created, err := apps.Create(l.ctx, obj, metav1.CreateOptions{})

@@ -140,7 +140,7 @@ func TestAccWriteOverARunningOperationIsRefused(t *testing.T) {
 
 	// Terminating another operation than the one that runs changes nothing.
 	r.ok(rollout.Action{Verb: rollout.Terminate, App: "acc-running", Version: running.Version, Token: "t-0"})
-	if now := Facts(l.get("acc-running")); now.Operation.Phase != rollout.Running {
+	if now := Facts(l.get("acc-running"), nil); now.Operation.Phase != rollout.Running {
 		t.Errorf("the end of another operation was asked for, and the phase is %s", now.Operation.Phase)
 	}
 	// A patch on a token that does not run (any more) is refused by the API server itself.

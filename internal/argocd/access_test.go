@@ -249,7 +249,7 @@ func TestMessagesOfArgoCDAreTakenWithoutCredentials(t *testing.T) {
 		"conditions":     []any{map[string]any{"type": "ComparisonError", "message": "https://secret@b"}},
 		"operationState": map[string]any{"phase": "Failed", "message": "https://secret@c", "syncResult": map[string]any{"resources": []any{map[string]any{"kind": "ConfigMap", "name": "x", "status": "SyncFailed", "message": "https://secret@d"}}}},
 	}}
-	if got := fmt.Sprintf("%+v", Facts(&unstructured.Unstructured{Object: app})); strings.Contains(got, "secret") || !strings.Contains(got, "https://d") {
+	if got := fmt.Sprintf("%+v", Facts(&unstructured.Unstructured{Object: app}, nil)); strings.Contains(got, "secret") || !strings.Contains(got, "https://d") {
 		t.Errorf("the facts are %s", got)
 	}
 }

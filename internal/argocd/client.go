@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
@@ -42,6 +43,8 @@ type Client struct {
 	leases dynamic.Interface
 	// lease is what writes need; nil when they need none. See Under.
 	lease *Lease
+	// retained is what others may change on Applications. See Retaining.
+	retained *appset.Retained
 }
 
 // New returns a client for the Argo CD in namespace. It connects to nothing yet. All requests of

@@ -24,13 +24,13 @@ const retryMessage = ". Retrying attempt #"
 // foreign stands for an operation or a refresh that nobody has told us the identity of.
 const foreign = "?"
 
-// Facts turns an Application into what the engine needs to know of it. It is a pure function;
-// what the object does not say is the zero value.
-func Facts(obj *unstructured.Unstructured) rollout.Live {
+// Facts turns an Application into what the engine needs to know of it. What is retained does not
+// count into its hash. It is a pure function; what the object does not say is the zero value.
+func Facts(obj *unstructured.Unstructured, retained *appset.Retained) rollout.Live {
 	annotations := obj.GetAnnotations()
 	spec, status := dict(obj.Object, "spec"), dict(obj.Object, "status")
 	managed := readManaged(annotations)
-	hash := appset.Hash(obj.Object, managed.Labels, managed.Annotations)
+	hash := retained.Hash(obj.Object, managed.Labels, managed.Annotations)
 	return rollout.Live{
 		Name:          obj.GetName(),
 		UID:           string(obj.GetUID()),

@@ -36,7 +36,7 @@ func TestFactsOfFixtures(t *testing.T) {
 			t.Fatalf("%s: %v", file, err)
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json")+": "+fixture.Name, func(t *testing.T) {
-			got := asJSON(t, Facts(asObject(t, fixture.Application)))
+			got := asJSON(t, Facts(asObject(t, fixture.Application), nil))
 			for field, want := range fixture.Live {
 				have, known := got[field]
 				if !known {
@@ -53,10 +53,10 @@ func TestFactsOfFixtures(t *testing.T) {
 func TestFactsTellByArgoCDsClockWhenItCompared(t *testing.T) {
 	app := liveApp("a", "u-a", "5")
 	app["status"] = map[string]any{"reconciledAt": "2026-01-01T00:00:03Z", "operationState": map[string]any{"finishedAt": "2026-01-01T00:00:01Z"}}
-	if l := Facts(asObject(t, app)); l.Compared.Sub(l.Ended) != 2*time.Second || l.Ended.IsZero() {
+	if l := Facts(asObject(t, app), nil); l.Compared.Sub(l.Ended) != 2*time.Second || l.Ended.IsZero() {
 		t.Errorf("ended at %s, compared at %s", l.Ended, l.Compared)
 	}
-	if l := Facts(asObject(t, liveApp("a", "u-a", "5"))); !l.Ended.IsZero() || !l.Compared.IsZero() {
+	if l := Facts(asObject(t, liveApp("a", "u-a", "5")), nil); !l.Ended.IsZero() || !l.Compared.IsZero() {
 		t.Errorf("without a status, ended at %s, compared at %s", l.Ended, l.Compared)
 	}
 }
@@ -68,14 +68,14 @@ func TestFactsHashCountsOnlyWhatIsManaged(t *testing.T) {
 	}
 	want := appset.HashRendered(rendered)
 	owner := Owner{Namespace: "argocd", Name: "shop"}
-	obj := buildApplication(owner, "dev", rendered, nil, "step 01", 3)
+	obj := (&Client{}).buildApplication(owner, "dev", rendered, nil, "step 01", 3)
 	obj.SetLabels(with(obj.GetLabels(), "argocd.argoproj.io/instance", "root"))
 	obj.SetAnnotations(with(obj.GetAnnotations(), "notes", "hands off"))
-	if got := Facts(obj).Hash; got != want {
+	if got := Facts(obj, nil).Hash; got != want {
 		t.Errorf("with foreign labels and annotations and our marks: hash %s, want %s", got, want)
 	}
 	obj.SetLabels(with(obj.GetLabels(), "env", "prod"))
-	if got := Facts(obj).Hash; got == want {
+	if got := Facts(obj, nil).Hash; got == want {
 		t.Errorf("a managed label was changed, and the hash stays %s", got)
 	}
 }

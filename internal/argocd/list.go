@@ -32,7 +32,7 @@ func (c *Client) Listing(ctx context.Context, owner Owner) (*Listing, error) {
 	l := &Listing{Live: []rollout.Live{}, Objects: map[string]*unstructured.Unstructured{}, version: version}
 	for _, obj := range found {
 		if owner.owns(obj) {
-			l.Live = append(l.Live, Facts(obj))
+			l.Live = append(l.Live, c.facts(obj))
 			l.Objects[obj.GetName()] = obj
 		}
 	}

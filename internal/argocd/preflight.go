@@ -11,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 )
 
 // Problem is a reason why Argo CD or the API server would not take an Application.
@@ -91,11 +89,11 @@ type dryAnswer struct {
 // dryRun asks the API server what it would say to one Application; one that does not change is
 // not asked for.
 func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any, old *unstructured.Unstructured) (answer dryAnswer, err error) {
-	if old != nil && Facts(old).Hash == appset.HashRendered(object) {
+	if old != nil && c.facts(old).Hash == c.retained.HashRendered(object) {
 		return answer, nil // the API server has taken it already
 	}
 	name := nameOf(object)
-	err = c.dryWrite(ctx, owner, buildApplication(owner, name, object, old, "", 0), old != nil)
+	err = c.dryWrite(ctx, owner, c.buildApplication(owner, name, object, old, "", 0), old != nil)
 	if old == nil && apierrors.IsAlreadyExists(err) {
 		// One to adopt, or somebody else's, or one that appeared since the caller has looked.
 		current, getErr := c.fetch(ctx, owner, name)
@@ -107,7 +105,7 @@ func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any,
 		}
 		e := existing(owner, current)
 		answer.taken = &e
-		err = c.dryWrite(ctx, owner, buildApplication(owner, name, object, current, "", 0), true)
+		err = c.dryWrite(ctx, owner, c.buildApplication(owner, name, object, current, "", 0), true)
 	}
 	switch {
 	case err == nil, apierrors.IsConflict(err), apierrors.IsNotFound(err):

@@ -211,7 +211,7 @@ func (h *handshakes) take(ctx context.Context, seen []*unstructured.Unstructured
 		}
 		delete(h.pending, name)
 		delete(h.seen, name)
-		h.live[name] = Facts(obj)
+		h.live[name] = h.client.facts(obj)
 		if obj.GetAnnotations()[refreshTimestampAnnotation] == id {
 			tidy = append(tidy, obj)
 		}

@@ -179,7 +179,7 @@ func (s *Session) store(obj *unstructured.Unstructured, err error) (*rollout.Liv
 // live are the facts of obj. As long as it does not carry our marks, all of them, it counts as
 // written in no step: so one that is taken over gets them even where nothing else is to be done.
 func (s *Session) live(obj *unstructured.Unstructured) *rollout.Live {
-	facts := Facts(obj)
+	facts := s.client.facts(obj)
 	if !s.owner.owns(obj) || obj.GetLabels()[SetLabel] != s.owner.Hash() {
 		facts.StepLabel = ""
 	}

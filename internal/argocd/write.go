@@ -65,7 +65,7 @@ func (s *Session) put(ctx context.Context, obj *unstructured.Unstructured) (*rol
 }
 
 func (s *Session) build(action rollout.Action, old *unstructured.Unstructured) *unstructured.Unstructured {
-	obj := buildApplication(s.owner, action.App, s.desired[action.App], old, action.StepLabel, action.ManualAfter)
+	obj := s.client.buildApplication(s.owner, action.App, s.desired[action.App], old, action.StepLabel, action.ManualAfter)
 	if action.Sync != nil {
 		obj.Object["operation"] = buildOperation(dict(obj.Object, "spec"), *action.Sync, s.options.Prune, s.options.ManualSyncs)
 		unstructured.RemoveNestedField(obj.Object, "status", "operationState")
@@ -74,18 +74,20 @@ func (s *Session) build(action rollout.Action, old *unstructured.Unstructured) *
 }
 
 // buildApplication is desired with our marks on it, on top of what others have put on old (nil
-// for a new Application): foreign labels, annotations and finalizers survive.
-func buildApplication(owner Owner, name string, desired map[string]any, old *unstructured.Unstructured, step string, after int64) *unstructured.Unstructured {
+// for a new Application): foreign labels, annotations and finalizers survive, and so does what the
+// set retains.
+func (c *Client) buildApplication(owner Owner, name string, desired map[string]any, old *unstructured.Unstructured, step string, after int64) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	if old != nil {
 		obj = old.DeepCopy()
+		desired = c.retained.Effective(old.Object, desired)
 	}
 	obj.SetGroupVersionKind(applicationKind)
 	obj.SetNamespace(owner.Namespace)
 	obj.SetName(name)
 	obj.Object["spec"] = cloneDict(dict(desired, "spec"))
 
-	had, has := readManaged(obj.GetAnnotations()), managedOf(desired)
+	had, has := c.given(readManaged(obj.GetAnnotations())), managedOf(desired)
 	labels := replaceManaged(obj.GetLabels(), had.Labels, dict(desired, "metadata", "labels"))
 	labels[SetLabel] = owner.Hash()
 	obj.SetLabels(labels)

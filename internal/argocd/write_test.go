@@ -83,7 +83,7 @@ func TestBuildOperation(t *testing.T) {
 }
 
 func TestBuildApplicationKeepsWhatBelongsToOthers(t *testing.T) {
-	old := buildApplication(shop, "dev", map[string]any{
+	old := (&Client{}).buildApplication(shop, "dev", map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"env": "dev", "tier": "web"}, "annotations": map[string]any{"docs": "a"}},
 		"spec":     testSpec(),
 	}, nil, "step 01", 3)
@@ -96,7 +96,7 @@ func TestBuildApplicationKeepsWhatBelongsToOthers(t *testing.T) {
 
 	spec := testSpec()
 	spec["info"] = []any{map[string]any{"name": "n", "value": "v"}}
-	got := buildApplication(shop, "dev", map[string]any{
+	got := (&Client{}).buildApplication(shop, "dev", map[string]any{
 		"metadata": map[string]any{
 			"labels":     map[string]any{"env": "prod", SetLabel: "forged"},
 			"finalizers": []any{resourcesFinalizer + "/background"},
@@ -125,7 +125,7 @@ func TestBuildApplicationKeepsWhatBelongsToOthers(t *testing.T) {
 }
 
 func TestBuildApplicationTakesWholeNumbersAsTheyCome(t *testing.T) {
-	obj := buildApplication(shop, "dev", map[string]any{"spec": map[string]any{"revisionHistoryLimit": 5}}, nil, "", 0)
+	obj := (&Client{}).buildApplication(shop, "dev", map[string]any{"spec": map[string]any{"revisionHistoryLimit": 5}}, nil, "", 0)
 	if got := obj.DeepCopy().Object["spec"].(map[string]any)["revisionHistoryLimit"]; got != int64(5) {
 		t.Errorf("revisionHistoryLimit is %T %v", got, got)
 	}
