@@ -50,7 +50,8 @@ func BenchmarkPlan10000(b *testing.B) {
 		if issues.HasErrors() {
 			b.Fatal(issues)
 		}
-		apps, issues, _ := set.Render()
+		rendering, issues := set.Render(b.Context(), nil, Answers{})
+		apps := rendering.Apps
 		if len(apps) != 10_000 || issues.HasErrors() {
 			b.Fatal(issues)
 		}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -28,10 +27,7 @@ func TestGuestbookRendersThreeApplicationsInThreeSteps(t *testing.T) {
 	if len(issues) > 0 {
 		t.Fatalf("Decode: %s", issues)
 	}
-	apps, issues, allKnown := set.Render()
-	if len(issues) > 0 || !allKnown {
-		t.Fatalf("Render: allKnown %v, %s", allKnown, issues)
-	}
+	apps := rendered(t, set)
 	wantSteps := map[string]int{"engineering-dev-guestbook": 0, "engineering-qa-guestbook": 1, "engineering-prod-guestbook": 2}
 	if len(apps) != len(wantSteps) {
 		t.Fatalf("got %d Applications", len(apps))
@@ -58,21 +54,5 @@ func TestGuestbookRendersThreeApplicationsInThreeSteps(t *testing.T) {
 	}
 	if got := set.CheckSteps(apps); len(got) > 0 {
 		t.Errorf("CheckSteps: %s", got)
-	}
-}
-
-func TestCasesWithOtherGeneratorsAreRefusedByName(t *testing.T) {
-	for file, path := range map[string]string{
-		"multi-env-git-directories.yaml": "spec.generators[0].git",
-		"multi-env-matrix.yaml":          "spec.generators[0].matrix",
-		"clusters-fasttemplate.yaml":     "spec.generators[0].git",
-	} {
-		t.Run(file, func(t *testing.T) {
-			_, issues := decodeCase(t, file)
-			if len(issues) != 1 || issues[0].Path.String() != path || issues[0].Summary != SummaryUnsupportedKind ||
-				!strings.Contains(issues[0].Detail, "list generator") {
-				t.Errorf("issues: %s", issues)
-			}
-		})
 	}
 }

@@ -4,8 +4,9 @@
 // same.
 //
 // It turns a spec into a sorted list of Applications, or into errors that name
-// the field, the generator and the element. It reads no cluster and no clock,
-// so the same input gives the same output in plan and in apply.
+// the field, the generator and the element. It reads no cluster and no clock: what
+// generators ask of the outside is asked of [Inputs], and kept as [Answers], so the
+// same input gives the same output in plan and in apply.
 //
 // Input and output are generic trees: map[string]any, []any, string, bool,
 // float64, int64, nil, and [Unknown] at every place whose value Terraform does

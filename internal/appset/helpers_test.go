@@ -93,11 +93,17 @@ func render(t testing.TB, spec map[string]any) (*Set, []Application) {
 	if len(issues) > 0 {
 		t.Fatalf("Decode: %s", issues)
 	}
-	apps, issues, allKnown := set.Render()
-	if len(issues) > 0 || !allKnown {
-		t.Fatalf("Render: allKnown %v\n%s", allKnown, issues)
+	return set, rendered(t, set)
+}
+
+// rendered are the Applications of a set that asks nothing, without any issue.
+func rendered(t testing.TB, set *Set) []Application {
+	t.Helper()
+	rendering, issues := set.Render(t.Context(), nil, Answers{})
+	if len(issues) > 0 || !rendering.Complete {
+		t.Fatalf("Render: complete %v\n%s", rendering.Complete, issues)
 	}
-	return set, apps
+	return rendering.Apps
 }
 
 // failures are the errors of Decode, or else those of Render.
@@ -107,7 +113,7 @@ func failures(t testing.TB, spec map[string]any) Issues {
 	if issues.HasErrors() {
 		return issues
 	}
-	_, issues, _ = set.Render()
+	_, issues = set.Render(t.Context(), nil, Answers{})
 	return issues
 }
 

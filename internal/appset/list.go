@@ -1,65 +1,36 @@
 package appset
 
-import (
-	"fmt"
+import "fmt"
 
-	"sigs.k8s.io/yaml"
-)
-
-// ListGenerator gives one parameter set per element.
-type ListGenerator struct {
-	params []paramSet
+// listSource gives one parameter set per element.
+type listSource struct {
+	sets []paramSet
 	// unknown: the number of elements is not known yet.
 	unknown bool
 }
 
-// decodeListGenerator reads a list generator with the rules of
-// applicationset/generators/list.go, Argo CD 3.6.1: elements first, then those
-// of elementsYaml.
-func (s *Set) decodeListGenerator(v any, at Path, issues *Issues) Generator {
-	if IsUnknown(v) {
-		return Generator{Unknown: true}
-	}
-	out := &ListGenerator{}
-	tree, ok := v.(map[string]any)
-	if !ok {
-		issues.fail(at, SummaryWrongType, fmt.Sprintf("%s must be an object, but is %s.", at, describe(v)))
-		return Generator{List: out}
-	}
-	tree = camelKeys(tree, at, issues)
-	for _, key := range sortedKeys(tree) {
-		switch key {
-		case "elements", "elementsYaml":
-		case "template":
-			issues.fail(at.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", at.With(key), notYet))
-		default:
-			issues.fail(at.With(key), SummaryUnknownField, fmt.Sprintf("%s has no field %q in Argo CD 3.6.%s", at, key, didYouMean(key, []string{"elements", "elementsYaml"})))
-		}
-	}
-	if tree["elements"] == nil && tree["elementsYaml"] == nil {
-		issues.fail(at.With("elements"), SummaryMissingField, fmt.Sprintf("%s is missing: it lists the parameters of every Application. An empty list is allowed.", at.With("elements")))
-	}
-	s.decodeElements(out, tree["elements"], at.With("elements"), issues)
-	decodeElementsYAML(out, tree["elementsYaml"], at.With("elementsYaml"), issues)
-	return Generator{List: out}
+func (l *listSource) params(*evaluation) ([]paramSet, bool) { return l.sets, !l.unknown }
+func (l *listSource) pure() bool                            { return true }
+
+// buildList reads a list generator with the rules of applicationset/generators/list.go, Argo CD
+// 3.6.1: elements first, then those of elementsYaml.
+func (s *Set) buildList(tree map[string]any, at Path, issues *Issues) source {
+	out := &listSource{}
+	s.buildElements(out, tree["elements"], at.With("elements"), issues)
+	buildElementsYAML(out, tree["elementsYaml"], at.With("elementsYaml"), issues)
+	return out
 }
 
-func (s *Set) decodeElements(out *ListGenerator, v any, at Path, issues *Issues) {
+func (s *Set) buildElements(out *listSource, v any, at Path, issues *Issues) {
 	if IsUnknown(v) {
 		out.unknown = true
 		return
 	}
-	elements, ok := v.([]any)
-	if !ok {
-		if v != nil {
-			issues.fail(at, SummaryWrongType, fmt.Sprintf("%s must be a list of objects, but is %s.", at, describe(v)))
-		}
-		return
-	}
+	elements, _ := v.([]any)
 	for i, element := range elements {
 		values, ok := s.elementParams(element, at.With(i), issues)
 		if ok {
-			out.params = append(out.params, paramSet{at: at.With(i)[1:], values: values})
+			out.sets = append(out.sets, paramSet{at: at.With(i)[1:], values: values})
 		}
 	}
 }
@@ -107,22 +78,19 @@ func flatParam(out map[string]any, name string, v any, at Path, issues *Issues) 
 		"%s is %s: with goTemplate off, every parameter of a list element must be a string. Write it in quotes, or set goTemplate to true.", at, describe(v)))
 }
 
-// decodeElementsYAML appends the elements of a YAML text. They are used as they
+// buildElementsYAML appends the elements of a YAML text. They are used as they
 // are: with goTemplate off, what is not a string cannot be referred to.
-func decodeElementsYAML(out *ListGenerator, v any, at Path, issues *Issues) {
+func buildElementsYAML(out *listSource, v any, at Path, issues *Issues) {
 	if IsUnknown(v) {
 		out.unknown = true
 		return
 	}
-	text, ok := v.(string)
-	if !ok {
-		if v != nil {
-			issues.fail(at, SummaryWrongType, fmt.Sprintf("%s must be a string of YAML, but is %s.", at, describe(v)))
-		}
+	text, _ := v.(string)
+	if text == "" {
 		return
 	}
 	var elements []map[string]any
-	if err := yaml.Unmarshal([]byte(text), &elements); err != nil {
+	if err := readYAML([]byte(text), &elements); err != nil {
 		issues.fail(at, SummaryInvalidElement, fmt.Sprintf("%s must be a YAML list of objects: %s.", at, err))
 		return
 	}
@@ -131,7 +99,7 @@ func decodeElementsYAML(out *ListGenerator, v any, at Path, issues *Issues) {
 			issues.fail(at.With(i), SummaryInvalidElement, fmt.Sprintf("%s is null: every element must be an object.", at.With(i)))
 			continue
 		}
-		out.params = append(out.params, paramSet{at: at.With(i)[1:], values: asJSON(element)})
+		out.sets = append(out.sets, paramSet{at: at.With(i)[1:], values: asJSON(element)})
 	}
 }
 

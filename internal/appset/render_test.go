@@ -62,15 +62,12 @@ func TestFinalizersOfTheTemplateAndPreservedResourcesAreRespected(t *testing.T) 
 	}
 }
 
-func TestAnEmptyElementIsRenderedLikeAnyOther(t *testing.T) {
+func TestAnElementWithoutParametersIsRefusedBecauseArgoCDWouldNotRenderIt(t *testing.T) {
 	spec := put(baseSpec(t), "generators", []any{map[string]any{"list": map[string]any{"elements": []any{map[string]any{}}}}})
 	put(spec, "template.metadata", map[string]any{"name": "fixed"})
 	put(spec, "template.spec.source.path", "p")
 	put(spec, "template.spec.destination", map[string]any{"name": "in-cluster"})
-	_, apps := render(t, spec)
-	if got := get(apps[0].Object, "metadata.finalizers"); !reflect.DeepEqual(got, []any{ResourcesFinalizer}) {
-		t.Errorf("finalizers %v", got)
-	}
+	wantIssue(t, failures(t, spec), "spec.generators", "generators[0].list.elements[0] has no parameter", "no finalizer")
 }
 
 func TestRollingSyncSwitchesAutomatedSyncOffAndAllAtOnceLeavesIt(t *testing.T) {
@@ -291,7 +288,7 @@ func TestRenderedApplicationsShareNothing(t *testing.T) {
 	put(spec, "template.spec.source.helm.valuesObject", map[string]any{"x": map[string]any{"y": "z"}})
 	set, apps := render(t, spec)
 	scribble(apps[0].Object)
-	fresh, _, _ := set.Render()
+	fresh := rendered(t, set)
 	if reflect.DeepEqual(apps[0].Object, fresh[0].Object) || !reflect.DeepEqual(apps[1].Object, fresh[1].Object) {
 		t.Errorf("a change to one Application reached another")
 	}

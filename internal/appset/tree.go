@@ -130,6 +130,12 @@ func cloneTree(v any) any {
 			out[i] = cloneTree(e)
 		}
 		return out
+	case []map[string]any: // the clusters of a flat list
+		out := make([]map[string]any, len(v))
+		for i, e := range v {
+			out[i], _ = cloneTree(e).(map[string]any)
+		}
+		return out
 	}
 	return v
 }

@@ -14,9 +14,10 @@ func TestTheSetHasEqualStepsOfApplications(t *testing.T) {
 	if issues.HasErrors() {
 		t.Fatal(issues)
 	}
-	apps, issues, complete := decoded.Render()
-	if issues.HasErrors() || !complete || len(apps) != 60 {
-		t.Fatalf("%d Applications, complete %v: %v", len(apps), complete, issues)
+	rendering, issues := decoded.Render(t.Context(), nil, appset.Answers{})
+	apps := rendering.Apps
+	if issues.HasErrors() || !rendering.Complete || len(apps) != 60 {
+		t.Fatalf("%d Applications, complete %v: %v", len(apps), rendering.Complete, issues)
 	}
 	if !decoded.Strategy.ReverseDeletion {
 		t.Error("the deletion is not in reverse")

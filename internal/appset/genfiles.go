@@ -1,0 +1,63 @@
+package appset
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// maxFilesSize is how long all files of one generator may be together, in bytes.
+const maxFilesSize = 100 << 20
+
+// readFiles reads the files that some pattern includes and none excludes, sorted by path.
+func readFiles(tree Tree, specs []pathspec) ([]knownFile, error) {
+	var out []knownFile
+	size, count := 0, 0
+	for _, name := range tree.Files() {
+		if !selected(specs, name) {
+			continue
+		}
+		text, err := tree.Read(name)
+		if err != nil {
+			return nil, fmt.Errorf("the file %q: %w", name, err)
+		}
+		if size += len(text); size > maxFilesSize {
+			return nil, fmt.Errorf("the files that match are longer than %d MiB together", maxFilesSize>>20)
+		}
+		objects, err := parseObjects(text)
+		if err != nil {
+			return nil, fmt.Errorf("the file %q cannot be read as parameters: %w", name, err)
+		}
+		if count += len(objects); count > maxParamSets {
+			return nil, fmt.Errorf("the files that match hold more than %d objects", maxParamSets)
+		}
+		out = append(out, knownFile{Path: name, Objects: objects})
+	}
+	return out, nil
+}
+
+// parseObjects reads a file as one object or as a list of them. An empty file, and null, are an
+// object without keys (parseFileParams in applicationset/generators, Argo CD 3.6.1).
+func parseObjects(text []byte) ([]map[string]any, error) {
+	if err := boundYAML(text); err != nil {
+		return nil, err
+	}
+	object := map[string]any{}
+	err := yaml.Unmarshal(text, &object)
+	if err == nil {
+		if object == nil {
+			object = map[string]any{}
+		}
+		return []map[string]any{object}, nil
+	}
+	objects := []map[string]any{}
+	if yaml.Unmarshal(text, &objects) != nil {
+		return nil, fmt.Errorf("it must hold an object or a list of objects: %w", err)
+	}
+	for i, object := range objects {
+		if object == nil {
+			objects[i] = map[string]any{}
+		}
+	}
+	return objects, nil
+}

@@ -1,0 +1,81 @@
+package appset
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	yamlnode "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// maxFileSize is how long one YAML or JSON text may be, in bytes.
+	maxFileSize = 10 << 20
+	// maxExpanded is how much a YAML text may say when every alias is replaced by what it stands for:
+	// bytes of its texts, and sixteen for every value.
+	maxExpanded = 64 << 20
+)
+
+// readYAML reads YAML 1.1 or JSON as Kubernetes and Argo CD do, within bounds: a short text can stand
+// for more than there is memory.
+func readYAML(text []byte, out any) error {
+	if err := boundYAML(text); err != nil {
+		return err
+	}
+	return yaml.Unmarshal(text, out)
+}
+
+// boundYAML refuses a text that is too long, or too long once its aliases are expanded.
+func boundYAML(text []byte) error {
+	if len(text) > maxFileSize {
+		return fmt.Errorf("it is longer than %d MiB", maxFileSize>>20)
+	}
+	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') {
+		return nil
+	}
+	var root yamlnode.Node
+	if err := yamlnode.Unmarshal(text, &root); err != nil {
+		return err
+	}
+	e := expansion{sizes: map[*yamlnode.Node]int{}}
+	if _, err := e.size(&root); err != nil {
+		return err
+	}
+	return nil
+}
+
+// expansion computes how long a YAML tree is when aliases are expanded.
+type expansion struct {
+	// sizes of the nodes with an anchor; 0 while a node is being looked at.
+	sizes map[*yamlnode.Node]int
+}
+
+func (e expansion) size(n *yamlnode.Node) (int, error) {
+	if n.Kind == yamlnode.AliasNode {
+		n = n.Alias
+	}
+	if size, seen := e.sizes[n]; seen {
+		if size == 0 {
+			return 0, errors.New("an anchor contains itself")
+		}
+		return size, nil
+	}
+	if n.Anchor != "" {
+		e.sizes[n] = 0
+	}
+	total := 16 + len(n.Value)
+	for _, child := range n.Content {
+		size, err := e.size(child)
+		if err != nil {
+			return 0, err
+		}
+		if total += size; total > maxExpanded {
+			return 0, fmt.Errorf("its aliases make more than %d MiB of it", maxExpanded>>20)
+		}
+	}
+	if n.Anchor != "" {
+		e.sizes[n] = total
+	}
+	return total, nil
+}
