@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -33,6 +34,8 @@ type cli struct {
 	dir string
 	// env is added to the environment of the commands.
 	env []string
+	// stdin is what the commands read.
+	stdin string
 }
 
 // result is how a command ended and what it printed, errors included.
@@ -105,7 +108,7 @@ func (c *cli) start(args ...string) *command {
 	cmd.Env = append(os.Environ(), "TF_REATTACH_PROVIDERS="+reattach, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "TF_LOG=", "TF_CLI_CONFIG_FILE="+os.DevNull)
 	cmd.Env = append(cmd.Env, c.env...)
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(c.stdin), &out, &out
 	if err := cmd.Start(); err != nil {
 		stop()
 		c.f.Fatalf("terraform %v: %v", args, err)

@@ -13,6 +13,9 @@ import (
 const (
 	summaryUnauthorized = "Credentials refused"
 	summaryForbidden    = "Permission missing"
+	summaryNoConnection = "No connection to the cluster"
+	summaryUnreachable  = "Cluster not reachable"
+	summaryNoArgoCD     = "Argo CD not found"
 )
 
 // permitted refuses what the credentials do not suffice for, everything at once, before the first

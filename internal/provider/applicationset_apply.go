@@ -47,7 +47,7 @@ func (r *applicationSetResource) connect(ctx context.Context, m *applicationSetM
 	}
 	config, err := r.provider.RESTConfig()
 	if err != nil {
-		diags.AddError("No connection to the cluster", fmt.Sprintf("%s/%s needs the cluster that its Applications live on: %s.",
+		diags.AddError(summaryNoConnection, fmt.Sprintf("%s/%s needs the cluster that its Applications live on: %s.",
 			m.Namespace.ValueString(), m.Name.ValueString(), strings.TrimSuffix(err.Error(), ".")))
 		return nil, diags
 	}
@@ -58,7 +58,7 @@ func (r *applicationSetResource) connect(ctx context.Context, m *applicationSetM
 	}
 	client, err := argocd.New(config, argoNamespace)
 	if err != nil {
-		diags.AddError("No connection to the cluster", err.Error())
+		diags.AddError(summaryNoConnection, err.Error())
 		return nil, diags
 	}
 	c := &connected{
@@ -91,6 +91,14 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 			c.owner, c.argoNamespace, want.UID, uid))
 	}
 	return diags
+}
+
+// retain lets others change what the set leaves to them: preserved_fields and
+// ignore_application_differences. It comes before load.
+func (c *connected) retain(of content) {
+	if of.set != nil {
+		c.client = c.client.Retaining(of.set.Retained)
+	}
 }
 
 // load reads the record and the Applications of the set.

@@ -17,6 +17,9 @@ type content struct {
 	apps []appset.Application
 	// complete is false while not even the number of Applications is known.
 	complete bool
+	// answers are what the generators were told, and failures what they could not be told.
+	answers  appset.Answers
+	failures appset.Issues
 	// document is the whole ApplicationSet, as it is stored in the record. It may hold unknowns.
 	document map[string]any
 	// unknown tells that spec or manifest as a whole is not known yet.
@@ -30,7 +33,28 @@ type content struct {
 
 // read decodes and renders what the model says. Whatever is wrong with it is an error at its
 // attribute; what is not known yet is not checked. The content is usable without errors only.
-func (m *applicationSetModel) read() (content, diag.Diagnostics) {
+func (m *applicationSetModel) read(ctx context.Context, from answering) (content, diag.Diagnostics) {
+	c, diags := m.decode(ctx)
+	if diags.HasError() || c.unknown {
+		return c, diags
+	}
+	rendering, issues := c.set.Render(ctx, from.inputs, from.recorded)
+	m.addIssues(&diags, issues)
+	c.apps, c.complete, c.answers = rendering.Apps, rendering.Complete, rendering.Answers
+	for _, issue := range issues {
+		if issue.Summary == appset.SummaryGeneratorFailed {
+			c.complete, c.failures = false, append(c.failures, issue)
+		}
+	}
+	if c.complete {
+		c.placed = sync.OnceValue(func() []placed { return place(c.set, c.apps, c.selection) })
+	}
+	return c, diags
+}
+
+// decode reads what the model says without asking which Applications there are: the content is
+// never complete.
+func (m *applicationSetModel) decode(ctx context.Context) (content, diag.Diagnostics) {
 	if m.Spec.IsUnknown() || m.Manifest.IsUnknown() {
 		return content{set: &appset.Set{Strategy: appset.Strategy{Unknown: true}}, unknown: true, placed: nothingPlaced}, nil
 	}
@@ -38,7 +62,7 @@ func (m *applicationSetModel) read() (content, diag.Diagnostics) {
 	if diags.HasError() {
 		return content{}, diags
 	}
-	s, problems := readSettings(context.Background(), m.Rollout)
+	s, problems := readSettings(ctx, m.Rollout)
 	if diags.Append(problems...); diags.HasError() {
 		return content{}, diags
 	}
@@ -47,16 +71,10 @@ func (m *applicationSetModel) read() (content, diag.Diagnostics) {
 	if m.addIssues(&diags, issues); diags.HasError() {
 		return content{}, diags
 	}
-	apps, issues, complete := set.Render()
-	m.addIssues(&diags, issues)
-	c := content{
-		set: set, apps: apps, complete: complete, document: document, placed: nothingPlaced,
-		selection: s.selection, acceptOutOfSync: s.acceptOutOfSync,
-	}
-	if complete {
-		c.placed = sync.OnceValue(func() []placed { return place(set, apps, s.selection) })
-	}
-	return c, diags
+	s.selection.policy = set.ApplicationsSync
+	return content{
+		set: set, document: document, placed: nothingPlaced, selection: s.selection, acceptOutOfSync: s.acceptOutOfSync,
+	}, diags
 }
 
 func nothingPlaced() []placed { return nil }

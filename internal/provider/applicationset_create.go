@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
@@ -30,7 +31,7 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 		return
 	}
 	defer c.leave(ctx)
-	a, diags := c.prepare(ctx, &plan, nil)
+	a, diags := c.prepare(ctx, &plan, planFacts{answers: r.provider.keptAnswers(idOf(&plan).ValueString())})
 	resp.Diagnostics.Append(diags...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(a.prepareCreate()...)
@@ -51,14 +52,15 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 	after, known := a.result(ctx, newWaves(), !resp.Diagnostics.HasError())
 	plan.Waves = after.value()
 	resp.Diagnostics.Append(a.report("rollout", "create", afterFailedCreate(plan.Name.ValueString())).diagnostics(a.outcome)...)
-	resp.Diagnostics.Append(c.store(ctx, &plan, known, resp)...)
+	resp.Diagnostics.Append(c.store(ctx, &plan, known, a.content.answers, resp)...)
 }
 
 // store sets state, identity and private state.
-func (c *connected) store(ctx context.Context, m *applicationSetModel, known *targets, resp *resource.CreateResponse) diag.Diagnostics {
+func (c *connected) store(ctx context.Context, m *applicationSetModel, known *targets, answers appset.Answers, resp *resource.CreateResponse) diag.Diagnostics {
 	diags := resp.State.Set(ctx, m)
 	diags.Append(resp.Identity.Set(ctx, m.identity())...)
 	diags.Append(c.writePrivate(ctx, resp.Private, known)...)
+	diags.Append(writeAnswers(ctx, resp.Private, answers)...)
 	return diags
 }
 
@@ -70,6 +72,8 @@ func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *reso
 	// The apply may have been cancelled, which is one of the reasons for a refusal.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
+	content, _ := m.read(ctx, answering{recorded: c.resource.provider.keptAnswers(idOf(m).ValueString())})
+	c.retain(content)
 	switch {
 	case !c.loaded:
 		// Without the lease the record must not be written. Only a deletion that came first has
@@ -86,29 +90,30 @@ func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *reso
 			return diags
 		}
 	}
-	content, _ := m.read()
 	m.ID, m.Waves = idOf(m), liveWaves(content, c.live, c.proven()).value()
 	known := targetsOf(c.live)
-	diags.Append(c.store(ctx, m, &known, resp)...)
+	diags.Append(c.store(ctx, m, &known, content.answers, resp)...)
 	return diags
 }
 
 // prepare does everything that can be done before the first write: it takes the lease, reads the
 // cluster, renders, validates and checks again, now that nothing is unknown.
 //
-// known is what the plan was made from; nil for a create, which goes by what is live: what an
-// earlier one has rolled out keeps its revision, as in an update.
-func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *targets) (*apply, diag.Diagnostics) {
+// from is what the plan was made from.
+func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from planFacts) (*apply, diag.Diagnostics) {
 	s, diags := readSettings(ctx, m.Rollout)
-	desired, problems := m.read()
+	desired, problems := m.read(ctx, answering{recorded: from.answers, inputs: c.inputs()})
 	diags.Append(problems...)
 	if diags.HasError() {
 		return nil, diags
 	}
+	c.retain(desired)
 	if err := desired.open(); err != nil {
 		diags.AddError("Values still unknown", fmt.Sprintf("%s cannot be applied: %s.", c.owner, err))
 		return nil, diags
 	}
+	desired.leaveStanding(from.prior.names(), from.targets.Unfinished)
+	diags.Append(asPlanned(c.owner, wavesOf(m.Waves), planWaves(desired, from.targets, from.prior))...)
 	diags.Append(change{content: desired}.guardEmpty(s)...)
 	if diags.HasError() {
 		return nil, diags
@@ -132,14 +137,24 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, known *
 		diags.AddWarning("Applications taken over", fmt.Sprintf(
 			"These Applications existed already and belong to %s from now on: %s.", c.owner, shorten(sortedNames(adopt))))
 	}
-	if known == nil {
+	known := from.targets
+	if !from.exists {
 		diags.Append(c.refresh(ctx)...)
-		found := targetsOf(c.live)
-		known = &found
+		known = targetsOf(c.live)
 	}
-	a := &apply{connected: c, settings: s, content: desired, adopt: adopt, known: *known}
-	a.plan = rolloutPlan(desired, *known, c.proven(), c.liveNames())
+	a := &apply{connected: c, settings: s, content: desired, adopt: adopt, known: known}
+	a.plan = rolloutPlan(desired, known, c.proven(), c.liveNames())
 	return a, diags
+}
+
+// planFacts are what a plan was made from.
+type planFacts struct {
+	// exists is false for a create. It goes by what is live then: what an earlier one has rolled out
+	// keeps its revision, as in an update.
+	exists  bool
+	targets targets
+	prior   waves
+	answers appset.Answers
 }
 
 // open is an error while something of the content is not known; Terraform knows everything by
@@ -227,6 +242,7 @@ func (a *apply) result(ctx context.Context, before waves, saved bool) (waves, *t
 		return before, nil
 	}
 	known := targetsOf(live)
+	known.Unfinished = a.unfinished(live)
 	return liveWaves(a.content, live, a.record.Proven), &known
 }
 

@@ -51,6 +51,9 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	// What the generators give is of no interest: what is live is deleted.
+	content, _ := state.decode(ctx)
+	c.retain(content)
 	defer c.leave(ctx)
 	purpose := argocd.Destroy
 	if handOver {
@@ -76,7 +79,6 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	}
 	timeout, diags := state.Timeouts.Delete(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
-	content, _ := state.read()
 	a := &apply{connected: c, settings: s, content: content, timeout: timeout}
 	resp.Diagnostics.Append(a.takeDown(ctx)...)
 	if resp.Diagnostics.HasError() {

@@ -158,13 +158,13 @@ func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag
 		summary = "Conflicting change"
 		parts = append(parts, "Somebody else has changed it at the same moment, perhaps another apply of the same set. Make sure that none runs, and run terraform apply again.")
 	case errors.As(err, &request) && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown:
-		summary = "Cluster not reachable"
+		summary = summaryUnreachable
 		parts = append(parts, "Check the provider's kubernetes settings and the network; with the same settings, this must answer: kubectl cluster-info")
 	case serverFailed(err):
 		summary = "API server failed"
 		parts = append(parts, "The API server, or what stands in front of it, did not get better for as long as it was asked again. Run terraform again when this says ok: kubectl get --raw /readyz")
 	case apierrors.IsNotFound(err):
-		summary = "Argo CD not found"
+		summary = summaryNoArgoCD
 		parts = append(parts, "Check that the provider's namespace is the one Argo CD runs in, and that its CustomResourceDefinitions are there: kubectl get crd applications.argoproj.io")
 	case request != nil:
 		summary = "Request refused"

@@ -44,6 +44,19 @@ func (c change) removed() []string {
 	return gone
 }
 
+// leftAlone are the live Applications, sorted, that the content does not have any more and that its
+// policy does not let go.
+func (c change) leftAlone() []string {
+	if !c.content.complete || c.content.selection.policy.Deletes() {
+		return nil
+	}
+	wanted := map[string]bool{}
+	for _, app := range c.content.apps {
+		wanted[app.Name] = true
+	}
+	return slices.DeleteFunc(c.prior.names(), func(name string) bool { return wanted[name] })
+}
+
 // guardEmpty refuses a set without Applications.
 func (c change) guardEmpty(s settings) diag.Diagnostics {
 	var diags diag.Diagnostics
@@ -84,9 +97,15 @@ func guardAmount(removed []string, existing int, s settings, why string) diag.Di
 	return diags
 }
 
-// warnings are the hazards of the change. There are none while nothing changes.
+// warnings are the hazards of the change. While nothing changes there is one: Applications that
+// nothing generates, and that stay.
 func (c change) warnings(m *applicationSetModel) diag.Diagnostics {
 	var diags diag.Diagnostics
+	if left := c.leftAlone(); len(left) > 0 {
+		diags.AddWarning("Applications left alone", fmt.Sprintf(
+			"%s that the configuration does not generate any more stay as they are, because sync_policy.applications_sync is %q: %s. They still belong to the set: "+
+				"destroying the resource deletes them.", count(len(left)), c.content.selection.policy, shorten(left)))
+	}
 	if c.planned.unknown || c.planned.value().Equal(c.prior.value()) {
 		return diags
 	}

@@ -11,20 +11,23 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
 // ModifyPlan computes the waves, and refuses what must not be applied. It is a function of the
-// configuration, the refreshed state and private state, and asks no cluster: Terraform calls it
-// again during apply, without what the plan wrote into private state, and rejects any known value
-// that differs.
+// configuration, the refreshed state and private state, for Terraform calls it again during apply,
+// without what the plan wrote into private state, and rejects any known value that differs. Only
+// what generators ask that were created or changed since the state was stored is asked here; what
+// they are told may be another thing by the time of the apply, which then ends before its first
+// write. data.argocdprogressive_parameters makes it a part of the plan.
 func (r *applicationSetResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var config, plan, state applicationSetModel
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
 	if req.Plan.Raw.IsNull() {
-		resp.Diagnostics.Append(warnOfDestruction(&state)...)
+		resp.Diagnostics.Append(warnOfDestruction(ctx, &state)...)
 		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, phase{Op: opDestroy})...)
 		return
 	}
@@ -63,7 +66,15 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 			"%s/%s is to be replaced: all of its Applications are deleted and created anew", before.Namespace, before.Name))...)
 	}
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
-	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s, plan.timeout("create"))...)
+	c, diags := r.contentToPlan(ctx, plan, appset.Answers{}, cluster{})
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, s, plan.timeout("create"))...)
+	if r.provider != nil {
+		r.provider.keepAnswers(plan.ID.ValueString(), c.answers)
+	}
 }
 
 // planUpdate plans a change of a set that exists, or none.
@@ -71,6 +82,10 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 	s, diags := readSettings(ctx, plan.Rollout)
 	resp.Diagnostics.Append(diags...)
 	known, diags := readTargets(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	recorded, diags := readAnswers(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	home, _, diags := readPrivate[cluster](ctx, req.Private, keyCluster)
 	resp.Diagnostics.Append(diags...)
 	prior := wavesOf(state.Waves)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, phase{
@@ -81,24 +96,28 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 		return
 	}
 	plan.ID = idOf(plan)
+	c, diags := r.contentToPlan(ctx, plan, recorded, home)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
 	if plan.ID.Equal(state.ID) {
-		resp.Diagnostics.Append(plan.plan(prior, known, s, plan.timeout("update"))...)
+		resp.Diagnostics.Append(plan.plan(c, prior, known, s, plan.timeout("update"))...)
+		resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, c.answers)...)
 		return
 	}
 	// Terraform will plan again, as a create; that call does not see the state.
 	resp.Diagnostics.Append(guardReplacement(len(prior.names()), s, fmt.Sprintf(
 		"The set %s becomes %s: all of its Applications are deleted and created anew", state.ID.ValueString(), plan.ID.ValueString()))...)
-	resp.Diagnostics.Append(plan.plan(newWaves(), targets{}, s, plan.timeout("create"))...)
+	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, s, plan.timeout("create"))...)
 }
 
 // plan sets the waves and tells what is wrong or hazardous.
 //
 // timeout is how long the rollout may take; zero while that is not known.
-func (m *applicationSetModel) plan(prior waves, known targets, s settings, timeout time.Duration) diag.Diagnostics {
-	c, diags := m.read()
-	if diags.HasError() {
-		return diags
-	}
+func (m *applicationSetModel) plan(c content, prior waves, known targets, s settings, timeout time.Duration) diag.Diagnostics {
+	var diags diag.Diagnostics
+	c.leaveStanding(prior.names(), known.Unfinished)
 	ch := change{prior: prior, planned: planWaves(c, known, prior), content: c}
 	diags.Append(ch.guardEmpty(s)...)
 	diags.Append(ch.guardDeletions(s)...)
@@ -147,14 +166,14 @@ func idOf(m *applicationSetModel) types.String {
 }
 
 // warnOfDestruction says in which order a destroy deletes.
-func warnOfDestruction(state *applicationSetModel) diag.Diagnostics {
+func warnOfDestruction(ctx context.Context, state *applicationSetModel) diag.Diagnostics {
 	var diags diag.Diagnostics
 	live := wavesOf(state.Waves)
 	labels := live.labels()
 	if len(labels) == 0 {
 		return diags
 	}
-	c, problems := state.read()
+	c, problems := state.decode(ctx)
 	reverse := !problems.HasError() && c.set.Strategy.ReverseDeletion
 	groups := rollout.RemovalGroups(labels, reverse)
 	if !reverse {

@@ -256,11 +256,11 @@ func hashOf(t *testing.T, manifest, name string) string {
 	if issues.HasErrors() {
 		t.Fatal(issues)
 	}
-	apps, issues, _ := set.Render()
+	rendering, issues := set.Render(t.Context(), nil, appset.Answers{})
 	if issues.HasErrors() {
 		t.Fatal(issues)
 	}
-	for _, a := range apps {
+	for _, a := range rendering.Apps {
 		if a.Name == name {
 			return appset.HashRendered(a.Object)
 		}

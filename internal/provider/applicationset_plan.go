@@ -31,7 +31,7 @@ func place(set *appset.Set, apps []appset.Application, s selection) []placed {
 		p.certain = len(p.candidates) == 0
 		p.mode, p.modeKnown = modeOf(set.Strategy, p.step, app, s)
 		if !app.HasUnknown {
-			p.hash = appset.HashRendered(app.Object)
+			p.hash = set.Retained.HashRendered(app.Object)
 		}
 		out[i] = p
 	}

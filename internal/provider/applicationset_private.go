@@ -62,6 +62,9 @@ type targets struct {
 	Version int                            `json:"version"`
 	Pins    []pin                          `json:"pins"`
 	Apps    map[string]rollout.KnownTarget `json:"apps"`
+	// Unfinished are Applications, with their spec hash, that the last rollout has begun and not
+	// finished, and that were never finished before.
+	Unfinished map[string]string `json:"unfinished,omitempty"`
 }
 
 // pin is one entry of rollout.Pins.

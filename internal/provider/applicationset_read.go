@@ -22,6 +22,13 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	recorded, diags := readAnswers(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
+	// A configuration that was applied once is readable; if a later version of the provider
+	// refuses it, the labels stored with the Applications still tell their steps.
+	content, answers, diags := c.evaluate(ctx, &state, recorded)
+	resp.Diagnostics.Append(diags...)
+	c.retain(content)
 	if resp.Diagnostics.Append(c.load(ctx)...); resp.Diagnostics.HasError() {
 		return
 	}
@@ -39,9 +46,9 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	resp.Diagnostics.Append(diags...)
 	known, diags := targetsSince(before, c.live)
 	resp.Diagnostics.Append(diags...)
-	// A configuration that was applied once is readable; if a later version of the provider
-	// refuses it, the labels stored with the Applications still tell their steps.
-	content, _ := state.read()
+	known.Unfinished = c.unfinished(c.live)
+	content.leaveStanding(c.liveNames(), known.Unfinished)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, c.live, c.proven()).value())...)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, known)...)
+	resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, answers)...)
 }

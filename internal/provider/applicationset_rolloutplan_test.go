@@ -12,7 +12,7 @@ import (
 func contentOf(t *testing.T, manifest string) content {
 	t.Helper()
 	m := &applicationSetModel{Name: types.StringValue("guestbook"), Namespace: types.StringValue("argocd"), Manifest: types.StringValue(manifest)}
-	c, diags := m.read()
+	c, diags := m.read(t.Context(), answering{})
 	if diags.HasError() {
 		t.Fatal(diags)
 	}

@@ -2,6 +2,14 @@ package provider
 
 import "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
+// generatorsDescription is that of the attribute generators, wherever it is.
+const generatorsDescription = "List of generators as in the ApplicationSet; each gives parameter sets, and each set one Application. " +
+	"Names may be written in snake_case or, as in YAML, in camelCase; elements, values, labels and plugin parameters are yours: their keys are never renamed " +
+	"and their types are kept. The kinds are `list`, `clusters`, `git` (`directories`, `files`), `matrix`, `merge`, `plugin` and `cluster_decision_resource`, each with an optional " +
+	"`template`, and beside each an optional `selector`; see the guide \"Generators\". What generators read from the cluster, from git and from plugins is read when a plan refreshes, and " +
+	"a saved plan is applied with it; `data.argocdprogressive_parameters` makes it a part of the plan. Required, e.g. " +
+	"`[{ list = { elements = [{ cluster = \"dev\", url = \"https://1.2.3.4\" }] } }]`, or `[{ clusters = { selector = { match_labels = { env = \"prod\" } } } }]`."
+
 // specAttributes is the ApplicationSet spec of Argo CD 3.6 in snake_case. Fields that this
 // version of the provider does not act on are left out, so that setting one is an error.
 func specAttributes() attributes {
@@ -10,16 +18,32 @@ func specAttributes() attributes {
 			"and `tpl`. Otherwise `{{name}}` is replaced by the parameter of that name. Default: `false`."),
 		"go_template_options": texts("Options of Go templates. Default: none, e.g. `[\"missingkey=error\"]`, which is advised."),
 		"generators": schema.DynamicAttribute{
-			Required: true,
-			MarkdownDescription: "List of generators as in the ApplicationSet; each gives parameter sets, and each set one Application. " +
-				"Names may be written in snake_case or, as in YAML, in camelCase; elements are yours: their keys are never renamed " +
-				"and their types are kept. This version knows `list`. Required, e.g. " +
-				"`[{ list = { elements = [{ cluster = \"dev\", url = \"https://1.2.3.4\" }] } }]`.",
+			Required:            true,
+			MarkdownDescription: generatorsDescription,
 		},
 		"strategy": object("In which order Applications may change. Default: all at once.", strategyAttributes()),
-		"sync_policy": object("What happens to resources when Applications go. Default: they are deleted.", attributes{
+		"sync_policy": object("What may happen to Applications, and to resources when Applications go. Default: everything; they are deleted.", attributes{
 			"preserve_resources_on_deletion": flag("Applications get no deletion finalizer: their resources stay when they are deleted. " +
 				"Default: `false`."),
+			"applications_sync": choice("What an apply may do to Applications: `\"sync\"` creates, changes and deletes them; `\"create-update\"` deletes none: those that "+
+				"the generators do not give any more are left alone, with a warning; `\"create-delete\"` changes none that exists: new commits, templates and "+
+				"parameters reach only Applications that are created; `\"create-only\"` does neither. `waves` show what is left alone as `(held back)`; steps and "+
+				"gates go on without it. Destroying the resource deletes every Application, whatever this says. Default: `\"sync\"`, e.g. `\"create-update\"`.",
+				"sync", "create-only", "create-update", "create-delete"),
+		}),
+		"template_patch": text("A patch of the Application, YAML or JSON, as one template: rendered for each parameter set, and merged into what `template` " +
+			"gives, so that lists, numbers, bools and whole objects can depend on parameters. Objects are merged, lists replaced (`finalizers` are put in front). " +
+			"`spec.project` stays as the template has it. Default: none, e.g. " +
+			"`\"spec:\\n  source:\\n    helm:\\n      valueFiles: {{ toJson .valueFiles }}\"`."),
+		"preserved_fields": object("Annotations and labels of Applications that others set and that a rollout must not remove. What the template does not name is never removed; this is "+
+			"for keys that it names as well, or used to. Default: none.", attributes{
+			"annotations": texts("Keys of annotations. Default: none, e.g. `[\"example.com/owner\"]`."),
+			"labels":      texts("Keys of labels. Default: none, e.g. `[\"team\"]`."),
+		}),
+		"ignore_application_differences": objects("Fields of Applications that others may change: they are neither drift nor are they written back. Default: none.", attributes{
+			"name":                text("Application that it is about. Default: all, e.g. `\"guestbook-dev\"`."),
+			"json_pointers":       texts("JSON pointers into the Application. Default: none, e.g. `[\"/spec/source/targetRevision\"]`."),
+			"jq_path_expressions": texts("jq path expressions over the Application. Default: none, e.g. `[\".spec.source.helm.values\"]`."),
 		}),
 		"template": requiredObject("The Application that each parameter set becomes.", attributes{
 			"metadata": requiredObject("Metadata of the Application.", attributes{

@@ -84,8 +84,7 @@ func TestEveryAttributeOfSpecIsAFieldOfTheCRDWithItsType(t *testing.T) {
 
 // notSupported are fields of the CRD that this version refuses, by the reason in their names.
 var notSupported = []string{
-	"spec.applyNestedSelectors", "spec.ignoreApplicationDifferences", "spec.preservedFields", "spec.templatePatch",
-	"spec.syncPolicy.applicationsSync", "spec.template.metadata.namespace",
+	"spec.applyNestedSelectors", "spec.template.metadata.namespace",
 	"spec.template.spec.sourceHydrator", "spec.template.spec.source.plugin", "spec.template.spec.sources[].plugin",
 	// Free-form values cannot stand in lists.
 	"spec.template.spec.sources[].helm.valuesObject",

@@ -16,6 +16,11 @@ type selection struct {
 	hold      map[string]bool
 	// last rolls Applications of no step out as a last step.
 	last bool
+	// policy is what of the set's sync policy Applications may be created, changed and deleted by.
+	policy appset.ApplicationsSync
+	// standing are the Applications that exist and that the policy does not let change; see
+	// leaveStanding.
+	standing map[string]bool
 	// Whether Applications of no step, and of several steps, are an error.
 	refuseUnselected bool
 	refuseOverlap    bool
@@ -47,20 +52,57 @@ func (m *rolloutModel) selection() selection {
 
 // holds tells whether an Application of this step (rollout.NoStep for none) is left as it is.
 func (s selection) holds(name string, step int) bool {
-	return s.hold[name] || s.stopAfter > 0 && (step == rollout.NoStep || step >= s.stopAfter)
+	return s.hold[name] || s.standing[name] || s.stopAfter > 0 && (step == rollout.NoStep || step >= s.stopAfter)
 }
 
 // keeps tells whether an Application that the set does not generate any more is left as it is:
 // deletions come after the last step.
-func (s selection) keeps(name string) bool { return s.hold[name] || s.stopAfter > 0 }
+func (s selection) keeps(name string) bool {
+	return s.hold[name] || s.stopAfter > 0 || !s.policy.Deletes()
+}
 
 // holdsAny tells whether a certain Application, or one whose name or step is not known yet, may
 // be held.
 func (s selection) holdsAny(p placed) bool {
-	if !p.app.NameUnknown && s.hold[p.app.Name] || p.app.NameUnknown && len(s.hold) > 0 {
+	if p.app.NameUnknown && len(s.hold)+len(s.standing) > 0 || !p.app.NameUnknown && (s.hold[p.app.Name] || s.standing[p.app.Name]) {
 		return true
 	}
 	return slices.ContainsFunc(p.candidates, func(step int) bool { return s.holds("", step) })
+}
+
+// leaveStanding holds the Applications back that exist and that the set's policy (applicationsSync:
+// create-only, create-delete) does not let change. One that a rollout has created and not finished
+// is not among them as long as its spec is the one that it was created with: it is finished.
+func (c *content) leaveStanding(existing []string, unfinished map[string]string) {
+	if c.set == nil || c.selection.policy.Updates() || len(existing) == 0 {
+		return
+	}
+	wanted := map[string]string{}
+	for _, p := range c.placed() {
+		if _, begun := unfinished[p.app.Name]; begun {
+			wanted[p.app.Name] = p.hash
+		}
+	}
+	c.selection.standing = map[string]bool{}
+	for _, name := range existing {
+		hash, begun := unfinished[name]
+		c.selection.standing[name] = !begun || hash != wanted[name]
+	}
+}
+
+// unfinished are the live Applications, with their spec hash, that the last rollout has not brought
+// to an end, and none has before.
+func (c *connected) unfinished(live []rollout.Live) map[string]string {
+	if c.record == nil || len(c.record.Rollouts) == 0 || finished(c.record.Rollouts[len(c.record.Rollouts)-1]) {
+		return nil
+	}
+	names := map[string]string{}
+	for i := range live {
+		if _, once := c.record.Proven[live[i].Name]; !once {
+			names[live[i].Name] = live[i].Hash
+		}
+	}
+	return names
 }
 
 // heldWaves adds what is held back to the waves that are planned: each where it is live, and as

@@ -22,6 +22,8 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	known, diags := readTargets(ctx, req.Private)
 	resp.Diagnostics.Append(diags...)
+	answers, diags := readAnswers(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
 	home, _, diags := readPrivate[cluster](ctx, req.Private, keyCluster)
 	resp.Diagnostics.Append(diags...)
 	ours, _, diags := readPrivate[owner](ctx, req.Private, keyOwner)
@@ -37,13 +39,14 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 		return
 	}
 	defer c.leave(ctx)
-	a, diags := c.prepare(ctx, &plan, &known)
+	prior := wavesOf(state.Waves)
+	a, diags := c.prepare(ctx, &plan, planFacts{exists: true, targets: known, prior: prior, answers: answers})
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	a.timeout = timeout
-	if resp.Diagnostics.Append(a.prepareUpdate(ours, wavesOf(state.Waves))...); resp.Diagnostics.HasError() {
+	if resp.Diagnostics.Append(a.prepareUpdate(ours, prior)...); resp.Diagnostics.HasError() {
 		return
 	}
 	if resp.Diagnostics.Append(a.mayRemove(ctx)...); resp.Diagnostics.HasError() {
@@ -54,7 +57,7 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 		return
 	}
 	saved := !resp.Diagnostics.HasError()
-	now, facts := a.result(ctx, wavesOf(state.Waves), saved)
+	now, facts := a.result(ctx, prior, saved)
 	after := now.value()
 	resp.Diagnostics.Append(a.report("rollout", "update", afterFailedUpdate).diagnostics(a.outcome)...)
 	if resp.Diagnostics.HasError() {
@@ -65,6 +68,7 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 	}
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 	resp.Diagnostics.Append(a.writePrivate(ctx, resp.Private, facts)...)
+	resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, a.content.answers)...)
 }
 
 // prepareUpdate makes sure that the set is still ours, and plans what has to go: what the plan

@@ -19,10 +19,11 @@ func (r *applicationSetResource) ValidateConfig(ctx context.Context, req resourc
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Diagnostics.Append(m.validate()...)
+	resp.Diagnostics.Append(m.validate(ctx)...)
 }
 
-func (m *applicationSetModel) validate() diag.Diagnostics {
+// validate asks no cluster: what generators ask for is known later.
+func (m *applicationSetModel) validate(ctx context.Context) diag.Diagnostics {
 	diags := m.validateTimeouts()
 	switch {
 	case m.Spec.IsNull() && m.Manifest.IsNull():
@@ -33,7 +34,7 @@ func (m *applicationSetModel) validate() diag.Diagnostics {
 	if diags.HasError() {
 		return diags
 	}
-	c, problems := m.read()
+	c, problems := m.read(ctx, answering{})
 	if diags.Append(problems...); diags.HasError() {
 		return diags
 	}

@@ -29,7 +29,7 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Whether a plan asks Argo CD to look at git again, once per distinct repository, chart and target " +
 					"revision, so that new commits are in the plan. With `false`, plans are strictly read-only and show what Argo CD saw " +
-					"last. Default: `true`.",
+					"last; generators are read all the same. Default: `true`.",
 			},
 			"qps": schema.NumberAttribute{
 				Optional: true,

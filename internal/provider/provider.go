@@ -6,13 +6,15 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
 var (
-	_ provider.Provider = (*argocdprogressive)(nil)
+	_ provider.Provider              = (*argocdprogressive)(nil)
+	_ provider.ProviderWithFunctions = (*argocdprogressive)(nil)
 )
 
 // typeName is the first part of the name of every resource.
@@ -70,7 +72,12 @@ func (p *argocdprogressive) Resources(context.Context) []func() resource.Resourc
 }
 
 func (p *argocdprogressive) DataSources(context.Context) []func() datasource.DataSource {
-	return nil
+	return []func() datasource.DataSource{NewApplicationsDataSource, NewParametersDataSource}
+}
+
+// Functions need no configuration, and no cluster.
+func (p *argocdprogressive) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{NewRenderFunction, NewWavesFunction}
 }
 
 // userAgent is what the audit log of the API server shows.

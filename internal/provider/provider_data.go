@@ -40,6 +40,8 @@ type ProviderData struct {
 	once   sync.Once
 	config *rest.Config
 	err    error
+
+	generation generation
 }
 
 // newProviderData reads the provider configuration; unknown values are remembered by name.

@@ -1,0 +1,92 @@
+//go:build unix
+
+package acceptance
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestAccSecretsOfGeneratorsAreNeverRepeated is TestAccSecretsAreNeverRepeated for what generators need to
+// be let in: credentials of a repository, of clusters, and the token of a plugin.
+func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
+	f := newFixture(t)
+	w := f.workspace()
+	c := &canaries{f: f, known: map[string]string{}, looked: map[string]int{}}
+	w.useBinary(buildProvider(t))
+	w.cli.env = []string{"TF_LOG=TRACE", "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log")}
+	run := func(code int, args ...string) result {
+		t.Helper()
+		r := w.startBinary(args...).wait()
+		if r.code != code {
+			t.Fatalf("terraform %v: exit code %d, not %d\n%s", args, r.code, code, r.out)
+		}
+		c.absent("the output of "+args[0], []byte(r.out))
+		return r
+	}
+
+	repo := f.privateRepo(c.plant("the password of a repository"))
+	repo.put(f, map[string]string{"sets/" + f.app("git") + "/x.txt": "x"})
+	f.create(secrets, argoNamespace, map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata": map[string]any{"name": "cluster-" + f.app("cluster"), "labels": map[string]any{
+			"argocd.argoproj.io/secret-type": "cluster", registered: f.name,
+		}},
+		"stringData": map[string]any{
+			"name": f.app("cluster"), "server": "https://127.0.0.1:1/" + f.name,
+			"config": fmt.Sprintf(`{"bearerToken":%q,"password":%q}`, c.plant("a cluster's token"), c.plant("a cluster's password")),
+		},
+	})
+	f.plugin(c.plant("the token of a plugin")).says(`{"output":{"parameters":[{"name":%q}]}}`, f.app("plugin"))
+
+	s := f.generated(list{
+		f.clusters(),
+		obj{"git": obj{"repo_url": repo.url, "directories": list{obj{"path": "sets/*"}}, "values": obj{"x": "y"}}},
+		obj{"plugin": obj{"config_map_ref": obj{"name": f.name + "-plugin"}}},
+	}, "all", "all")
+	s.Source = obj{"repo_url": f.repo.URL(), "target_revision": "main", "path": `apps/{{if hasKey . "path"}}{{.path.basename}}{{else}}{{.name}}{{end}}`}
+	s.named(`{{if hasKey . "path"}}{{.path.basename}}{{else}}{{.name}}{{end}}`)
+	s.Before = block(`data "argocdprogressive_parameters" "test"`, obj{"go_template": true, "generators": s.Spec["generators"]}, "")
+	f.release("1", "git", "cluster", "plugin")
+	w.configure(s)
+	run(exitEmpty, "plan", "-out=plan.bin")
+	run(exitEmpty, "show", "-json", "plan.bin")
+	run(exitEmpty, "apply", "plan.bin")
+	f.must(f.deploys("1", "git", "cluster", "plugin"))
+	run(exitEmpty, "plan", "-out=plan.bin")
+	run(exitEmpty, "apply", "plan.bin")
+	c.absentFromCluster()
+	c.absentFromDirectory(w.cli.dir)
+
+	// Credentials that are refused.
+	s.Before = ""
+	w.configure(s)
+	wrong := c.plant("a wrong password of a repository")
+	secret, err := f.client.Resource(secrets).Namespace(argoNamespace).Get(f.ctx(), f.name+"-private", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedStringMap(secret.Object, map[string]string{"password": wrong}, "stringData"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.client.Resource(secrets).Namespace(argoNamespace).Update(f.ctx(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.says(run(exitEmpty, "plan"), "Generators not evaluated", repo.url)
+	run(exitEmpty, "destroy", "-auto-approve")
+	c.absentFromDirectory(w.cli.dir)
+	for where, least := range map[string]int{
+		"the output of plan": 1000, "the output of show": 1000, "the output of apply": 1000, "trace.log": 100_000,
+		"terraform.tfstate.backup": 1000, "plan.bin tfplan": 500, "plan.bin tfstate": 100, "applications": 3000,
+	} {
+		if c.looked[where] < least {
+			t.Errorf("of %s, %d bytes were searched, fewer than %d: %v", where, c.looked[where], least, slices.Sorted(maps.Keys(c.looked)))
+		}
+	}
+}
