@@ -71,7 +71,7 @@ var argumentBounds = func() map[string]argumentBound {
 		"splitn": func(args []reflect.Value) (int, error) { return parts(args[0], args[2]) },
 		"printf": boundPrintf,
 		// scrypt takes a tenth of a second and 32 MiB.
-		"derivePassword": func([]reflect.Value) (int, error) { return maxWork/4 + 1, nil },
+		"derivePassword": func([]reflect.Value) (int, error) { return maxWork/3 + 1, nil },
 	}
 	for _, name := range []string{"uniq", "mustUniq"} {
 		out[name] = func(args []reflect.Value) (int, error) { return times(lengthOf(args[0]), lengthOf(args[0])), nil }

@@ -11,7 +11,7 @@ import (
 // machines, stop it at the same place, which they would not do by the clock.
 const (
 	// maxWork is how many units one rendering of one text may take.
-	maxWork = 1_000_000
+	maxWork = 300_000
 	// maxMade is how many bytes all functions may return in one rendering together.
 	maxMade = 128 << 20
 	// maxWeight is how large a single value may be, in bytes, counted as printed: what stands in it
@@ -109,12 +109,13 @@ func (m *meter) wrap(name string, fn any) any {
 }
 
 func (m *meter) weighed(v reflect.Value) int {
-	weight, err := weigh(v, maxWeight, maxDepth)
-	if err != nil {
-		panic(err)
+	s := scale{most: maxWeight}
+	s.add(v, maxDepth)
+	if s.err != nil {
+		panic(s.err)
 	}
-	m.largest = max(m.largest, weight)
-	return weight
+	m.largest = max(m.largest, s.longest)
+	return s.weight
 }
 
 // weigh is the size of a value in bytes, more or less. It ends also on a map that holds itself,
@@ -127,7 +128,9 @@ func weigh(v reflect.Value, most, depth int) (int, error) {
 
 type scale struct {
 	weight, most int
-	err          error
+	// longest is the length of the longest string.
+	longest int
+	err     error
 }
 
 // What a text, an entry of a list, an object and an entry of it weigh beside their content.
@@ -148,6 +151,7 @@ func (s *scale) add(v reflect.Value, depth int) {
 	}
 	switch v.Kind() {
 	case reflect.String:
+		s.longest = max(s.longest, v.Len())
 		s.grow(textWeight + v.Len())
 	case reflect.Interface, reflect.Pointer:
 		if !v.IsNil() && v.Elem().Kind() != reflect.Struct {

@@ -26,7 +26,7 @@ func TestATemplateThatWouldNeverEndIsAnError(t *testing.T) {
 		"many hashes":                       until + `{{$x := sha256sum $.long}}{{end}}`,
 		"a slow key":                        until + `{{$x := derivePassword 1 "long" "a" "b" "c"}}{{end}}`,
 		"comparisons of long texts":         until + until + `{{if eq $.long $.other}}{{end}}{{end}}{{end}}`,
-		"a regular expression that repeats": `{{regexMatch "(((a{100}){100}){100}){100}" .long}}`,
+		"a regular expression that repeats": `{{regexMatch "(abcdefghijklmnopqrstuvwxyz){1000}" .long}}`,
 		"a regular expression on all":       until + `{{$x := regexFindAll "(a|b|c|x)*y" $.long -1}}{{end}}`,
 		"many replacements":                 `{{regexReplaceAll "x" .long .long}}`,
 		"replacing with much":               `{{replace "x" .long .long}}`,
@@ -75,38 +75,31 @@ func manyKeys(n int) map[string]any {
 }
 
 func TestCountingChangesNoResult(t *testing.T) {
-	const params = "{s: abc, l: [1, a, {k: v}], m: {a: 1, b: {c: d}}, n: 3, f: 1.5, t: true, z: null, e: []}"
+	const params = "{s: abc, l: [1, a, {k: v}], m: {a: 1, b: {c: d}}, num: 3, f: 1.5, t: true, z: null, e: []}"
 	for text, want := range map[string]string{
-		`{{.s}}|{{.l}}|{{.m}}|{{.n}}|{{.f}}|{{.t}}|{{.e}}`:                                                                     `abc|[1 a map[k:v]]|map[a:1 b:map[c:d]]|3|1.5|true|[]`,
-		`{{.z}}{{.gone}}{{.gone.gone}}`:                                                                                        `<no value><no value><no value>`,
-		`{{$_ := set .m "x" 1}}{{.z}}{{.gone}}{{.m}}{{.l}}{{nil | kindOf}}`:                                                    `invalid`,
-		`{{$_ := set .m "x" 1}}{{.z}}|{{.gone}}|{{.m.x}}|{{.s}}|{{len .l}}`:                                                    `<no value>|<no value>|1|abc|3`,
-		`{{range .gone}}x{{else}}none{{end}}{{range .z}}x{{else}}none{{end}}`:                                                  `nonenone`,
-		`{{range $k, $v := .m}}{{$k}}={{$v}};{{end}}`:                                                                          `a=1;b=map[c:d];`,
-		`{{range $i, $e := .l}}{{$i}}{{if eq $i 1}}{{break}}{{end}},{{end}}`:                                                   `0,1`,
-		`{{range 3}}{{.}}{{end}}{{range $i := until 2}}{{$i}}{{end}}`:                                                          `01201`,
-		`{{range .l}}{{if kindIs "string" .}}{{continue}}{{end}}<{{.}}>{{end}}`:                                                `<1><map[k:v]>`,
-		`{{define "x"}}[{{.}}]{{end}}{{template "x" .s}}{{template "x"}}`:                                                      `[abc][<no value>]`,
-		`{{block "y" .n}}<{{.}}>{{end}}`:                                                                                       `<3>`,
-		`{{define "r"}}{{if .}}{{first .}}{{template "r" (rest .)}}{{end}}{{end}}{{template "r" .l}}`:                          `1amap[k:v]`,
-		`{{with .m}}{{with .b}}{{.c}}{{end}}{{else}}no{{end}}{{with .gone}}x{{else with $.s}}{{.}}{{end}}`:                     `dabc`,
-		`{{printf "%s-%05d-%v-%q" .s 42 .l .s}}`:                                                                               `abc-00042-[1 a map[k:v]]-"abc"`,
-		`{{printf "arn:aws:iam::123456789012:role/%s" .s}}`:                                                                    `arn:aws:iam::123456789012:role/abc`,
-		`{{print .s 1 2}} {{println .s}}{{html "<a>"}} {{js "'"}} {{urlquery "a b"}}`:                                          "abc1 2 abc\n&lt;a&gt; \\' a+b",
-		`{{eq .s "abc"}} {{ne .n 3.0}} {{lt 1 2}} {{and .s .n}} {{or .gone "x"}} {{not .t}} {{index .l 2 "k"}} {{slice .s 1}}`: `true false true 3 x false v bc`,
-		`{{tpl "{{.s}}{{range .l}}.{{end}}{{define \"q\"}}Q{{end}}{{template \"q\"}}" .}}`:                                     `abc...Q`,
-		`{{osBase "/a/b.c"}} {{osDir "/a/b.c"}} {{osExt "/a/b.c"}} {{osClean "/a//b"}} {{osIsAbs "/a"}}`:                       `b.c /a .c /a/b true`,
-		`{{durationRound "2h10m5s"}} {{semverCompare "^1.2.0" "1.2.3"}} {{regexReplaceAll "a(b)" "abab" "${1}x"}}`:             `2h true bxbx`,
-		`{{$l := list}}{{range until 500}}{{$l = append $l .}}{{end}}{{len $l}}`:                                               `500`,
-		`{{(fromYaml "a: {b: 1}").a.b}} {{toYaml .m | nindent 2}}`:                                                             "1 \n  a: 1\n  b:\n    c: d",
+		`{{.s}}|{{.l}}|{{.m}}|{{.num}}|{{.f}}|{{.t}}|{{.e}}`:                                                                             `abc|[1 a map[k:v]]|map[a:1 b:map[c:d]]|3|1.5|true|[]`,
+		`{{.z}}{{.gone}}{{.gone.gone}}`:                                                                                                  `<no value><no value><no value>`,
+		`{{$_ := set .m "x" 1}}{{.z}}|{{.gone}}|{{.m.x}}|{{.s}}|{{len .l}}`:                                                              `<no value>|<no value>|1|abc|3`,
+		`{{range .gone}}x{{else}}none{{end}}{{range .z}}x{{else}}none{{end}}`:                                                            `nonenone`,
+		`{{range $k, $v := .m}}{{$k}}={{$v}};{{end}}`:                                                                                    `a=1;b=map[c:d];`,
+		`{{range $i, $e := .l}}{{$i}}{{if eq $i 1}}{{break}}{{end}},{{end}}`:                                                             `0,1`,
+		`{{range 3}}{{.}}{{end}}{{range $i := until 2}}{{$i}}{{end}}`:                                                                    `01201`,
+		`{{range .l}}{{if kindIs "string" .}}{{continue}}{{end}}<{{.}}>{{end}}`:                                                          `<1><map[k:v]>`,
+		`{{define "x"}}[{{.}}]{{end}}{{template "x" .s}}{{template "x"}}`:                                                                `[abc][<no value>]`,
+		`{{block "y" .num}}<{{.}}>{{end}}`:                                                                                               `<3>`,
+		`{{define "r"}}{{if .}}{{first .}}{{template "r" (rest .)}}{{end}}{{end}}{{template "r" .l}}`:                                    `1amap[k:v]`,
+		`{{with .m}}{{with .b}}{{.c}}{{end}}{{else}}no{{end}}{{with .gone}}x{{else with $.s}}{{.}}{{end}}`:                               `dabc`,
+		`{{printf "%s-%05d-%v-%q" .s 42 .l .s}}`:                                                                                         `abc-00042-[1 a map[k:v]]-"abc"`,
+		`{{printf "arn:aws:iam::123456789012:role/%s" .s}}`:                                                                              `arn:aws:iam::123456789012:role/abc`,
+		`{{print .s 1 2}} {{println .s}}{{html "<a>"}} {{js "'"}} {{urlquery "a b"}}`:                                                    "abc1 2 abc\n&lt;a&gt; \\' a+b",
+		`{{eq .s "abc"}} {{ne .num 3.0}} {{lt 1 2}} {{and .s .num}} {{or .gone "x"}} {{not .t}} {{index .l 2 "k"}} {{len (slice .l 1)}}`: `true false true 3 x false v 2`,
+		`{{tpl "{{.s}}{{range .l}}.{{end}}{{define \"q\"}}Q{{end}}{{template \"q\"}}" .}}`:                                               `abc...Q`,
+		`{{osBase "/a/b.c"}} {{osDir "/a/b.c"}} {{osExt "/a/b.c"}} {{osClean "/a//b"}} {{osIsAbs "/a"}}`:                                 `b.c /a .c /a/b true`,
+		`{{durationRound "2h10m5s"}} {{semverCompare "^1.2.0" "1.2.3"}} {{regexReplaceAll "a(b)" "abab" "${1}x"}}`:                       `2h true bxbx`,
+		`{{$l := list}}{{range until 500}}{{$l = append $l .}}{{end}}{{len $l}}`:                                                         `500`,
+		`{{(fromYaml "a: {b: 1}").a.b}} {{toYaml .m | nindent 2}}`:                                                                       "1 \n  a: 1\n  b:\n    c: d",
 	} {
 		got, err := renderText(t, text, params)
-		if strings.Contains(text, "nil |") {
-			if err == nil {
-				t.Errorf("%s: no error", text)
-			}
-			continue
-		}
 		if err != nil || got != want {
 			t.Errorf("%s: got %q, %v; want %q", text, got, err, want)
 		}
@@ -125,7 +118,7 @@ func TestTheFunctionsThatCountCannotBeCalled(t *testing.T) {
 }
 
 func TestARenderingDoesNotCountTheOneBefore(t *testing.T) {
-	compiled, err := compileGoTemplate(`{{range until 100000}}{{if eq $.a "x"}}{{end}}{{end}}{{tpl "{{eq .a .a}}" .}}`, nil)
+	compiled, err := compileGoTemplate(`{{range until 20000}}{{if eq $.a "x"}}{{end}}{{end}}{{tpl "{{eq .a .a}}" .}}`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

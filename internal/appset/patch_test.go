@@ -11,7 +11,7 @@ import (
 
 // patchedSpec is the base spec with one element and a patch.
 func patchedSpec(t testing.TB, patch string) map[string]any {
-	spec := put(baseSpec(t), "generators.0.list.elements", []any{tree(t, "{name: a, env: dev, url: u, opts: [x, y], on: true}")})
+	spec := put(baseSpec(t), "generators.0.list.elements", []any{tree(t, "{name: a, env: dev, url: u, opts: [o1, o2], sure: true}")})
 	put(spec, "template.metadata.annotations", map[string]any{"k": "v"})
 	put(spec, "template.spec.syncPolicy", tree(t, "{automated: {prune: true}, syncOptions: [one, two]}"))
 	return put(spec, "templatePatch", patch)
@@ -25,11 +25,11 @@ func TestAPatchIsMergedAsArgoCDDoes(t *testing.T) {
 		"an object is merged":                  {"spec: {source: {targetRevision: v1}}", "spec.source", map[string]any{"repoURL": "https://git/r.git", "path": "apps/a", "targetRevision": "v1"}},
 		"it is rendered with the element":      {"spec: {source: {targetRevision: '{{.env}}'}}", "spec.source.targetRevision", "dev"},
 		"JSON is read as well":                 {`{"spec": {"revisionHistoryLimit": {{len .opts}}}}`, "spec.revisionHistoryLimit", int64(2)},
-		"other fields than texts are possible": {"spec:\n  syncPolicy:\n    automated:\n      selfHeal: {{.on}}", "spec.syncPolicy.automated", map[string]any{"prune": true, "selfHeal": true}},
-		"a loop makes a list":                  {"spec:\n  syncPolicy:\n    syncOptions:\n{{range .opts}}    - {{.}}=true\n{{end}}", "spec.syncPolicy.syncOptions", []any{"x=true", "y=true"}},
+		"other fields than texts are possible": {"spec:\n  syncPolicy:\n    automated:\n      selfHeal: {{.sure}}", "spec.syncPolicy.automated", map[string]any{"prune": true, "selfHeal": true}},
+		"a loop makes a list":                  {"spec:\n  syncPolicy:\n    syncOptions:\n{{range .opts}}    - {{.}}=true\n{{end}}", "spec.syncPolicy.syncOptions", []any{"o1=true", "o2=true"}},
 		"a list is replaced":                   {"spec: {syncPolicy: {syncOptions: [three]}}", "spec.syncPolicy.syncOptions", []any{"three"}},
 		"null removes":                         {"spec: {syncPolicy: null}", "spec.syncPolicy", nil},
-		"null removes a label":                 {"metadata: {labels: {env: null, new: n}}", "metadata.labels", map[string]any{"new": "n"}},
+		"null removes a label":                 {"metadata: {labels: {env: null, new: v}}", "metadata.labels", map[string]any{"new": "v"}},
 		"null of what is not there":            {"spec: {info: null}", "spec.info", nil},
 		"finalizers are merged, the patch's first": {"metadata: {finalizers: [patch/fin]}", "metadata.finalizers",
 			[]any{"patch/fin", ResourcesFinalizer}},
@@ -37,7 +37,7 @@ func TestAPatchIsMergedAsArgoCDDoes(t *testing.T) {
 		"finalizers can be removed":                        {"metadata: {finalizers: null}", "metadata.finalizers", nil},
 		"an option can be deleted":                         {"spec: {syncPolicy: {$deleteFromPrimitiveList/syncOptions: [one]}}", "spec.syncPolicy.syncOptions", []any{"two"}},
 		"an object is replaced":                            {"spec: {source: {$patch: replace, repoURL: r, chart: c, targetRevision: '1'}}", "spec.source", map[string]any{"repoURL": "r", "chart": "c", "targetRevision": "1"}},
-		"a map is replaced":                                {"metadata: {labels: {$patch: replace, x: y}}", "metadata.labels", map[string]any{"x": "y"}},
+		"a map is replaced":                                {"metadata: {labels: {$patch: replace, x: v}}", "metadata.labels", map[string]any{"x": "v"}},
 		"a map is emptied":                                 {"metadata: {annotations: {$patch: delete}}", "metadata.annotations", nil},
 		"the rest is dropped":                              {"spec: {syncPolicy: {$retainKeys: [syncOptions], syncOptions: [z]}}", "spec.syncPolicy", map[string]any{"syncOptions": []any{"z"}}},
 		"what is replaced must be there, as in Kubernetes": {"spec: {source: {helm: {$patch: replace, version: v3}}}", "spec.source.helm", nil},

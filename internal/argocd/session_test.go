@@ -12,7 +12,7 @@ import (
 )
 
 func TestWithoutAllOfOurMarksAnApplicationCountsAsWrittenInNoStep(t *testing.T) {
-	s := &Session{owner: Owner{Namespace: "argocd", Name: "shop"}}
+	s := &Session{client: &Client{}, owner: Owner{Namespace: "argocd", Name: "shop"}}
 	for name, c := range map[string]struct{ label, owner, want string }{
 		"all marks":               {s.owner.Hash(), "argocd/shop", "step 01"},
 		"without the label":       {"", "argocd/shop", ""},
