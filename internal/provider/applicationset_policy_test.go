@@ -81,13 +81,17 @@ func TestWhatIsUnfinishedIsToldByTheRecord(t *testing.T) {
 	}{
 		"no record":          {nil, nil},
 		"no rollout":         {&argocd.Record{}, nil},
-		"a failed rollout":   {&argocd.Record{Rollouts: []argocd.Rollout{open}, Proven: map[string]string{"a": "#1"}}, map[string]string{"b": "2"}},
-		"everything is done": {&argocd.Record{Rollouts: []argocd.Rollout{{Ended: open.Ended.AddDate(1, 0, 0)}}}, nil},
+		"a failed rollout":   {recordOf(map[string]string{"a": "#1"}, open), map[string]string{"b": "2"}},
+		"everything is done": {recordOf(nil, argocd.Rollout{Ended: open.Ended.AddDate(1, 0, 0)}), nil},
 	} {
 		if diff := cmp.Diff(c.want, (&connected{record: c.record}).unfinished(live)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+}
+
+func recordOf(proven map[string]string, last argocd.Rollout) *argocd.Record {
+	return &argocd.Record{Payload: argocd.Payload{Proven: proven, Rollouts: []argocd.Rollout{last}}}
 }
 
 func TestTheEngineGetsNothingOfWhatAPolicyHoldsBack(t *testing.T) {
