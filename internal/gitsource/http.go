@@ -267,7 +267,7 @@ func unreached(err error) error {
 		return fail(Certificate, "the server's certificate is not trusted: %s", text)
 	case errors.As(err, &alert):
 		return fail(Certificate, "the server refused the TLS connection, perhaps for the lack of a client certificate: %s", text)
-	case errors.As(err, &record):
+	case errors.As(err, &record), strings.Contains(text, "HTTP response to HTTPS client"):
 		return fail(Certificate, "the server does not answer with TLS: %s", text)
 	}
 	return passing(Unreachable, "the server cannot be reached: %s", text)

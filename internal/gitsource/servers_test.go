@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -137,7 +136,16 @@ func (b *sshBackend) talk(conn net.Conn, config *ssh.ServerConfig) {
 			_ = request.Reply(true, nil)
 			cmd := exec.Command("sh", "-c", command.Text)
 			cmd.Env = environment(os.TempDir())
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = channel, channel, channel.Stderr()
+			cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+			// The command ends by itself, even if the client has more to say.
+			stdin, err := cmd.StdinPipe()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(stdin, channel)
+				_ = stdin.Close()
+			}()
 			code := 0
 			if err := cmd.Run(); err != nil {
 				code = 1

@@ -24,7 +24,7 @@ type place struct {
 var (
 	schemePattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 	// scpPattern is user@host:path; a drive letter is no host.
-	scpPattern = regexp.MustCompile(`^(?:([^@/\\\s]+)@)?(\[[^\]\s]+\]|[^:@/\\\s]{2,}):(.+)$`)
+	scpPattern = regexp.MustCompile(`^(?:([^@/\\\s]+)@)?(\[[^\]\s]+\]|[^:@/\\\s]{2,}):([^:].*)$`)
 )
 
 const sshPort = "22"

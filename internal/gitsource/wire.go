@@ -30,7 +30,8 @@ const agent = "git/2.0-argocdprogressive"
 
 // decodeRefs reads an advertisement of at most limit bytes.
 func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
-	bounded := &io.LimitedReader{R: r, N: limit}
+	watched := &watchedReader{r: r}
+	bounded := &io.LimitedReader{R: watched, N: limit}
 	adv := packp.NewAdvRefs()
 	err := adv.Decode(bounded)
 	var said *pktline.ErrorLine
@@ -43,7 +44,7 @@ func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 		return nil, fail(TooLarge, "its list of branches and tags has more than %d MiB", limit>>20)
 	case errors.Is(err, packp.ErrEmptyInput):
 		return nil, passing(Unreachable, "the server closed the connection without an answer")
-	case err != nil && ended(err):
+	case err != nil && watched.ended:
 		return nil, passing(Unreachable, "the connection ended in the middle of the list of branches and tags")
 	case err != nil:
 		return nil, fail(Invalid, "the server does not speak the git protocol: %s", oneLine(err.Error(), 300))
@@ -54,6 +55,18 @@ func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 		}
 	}
 	return adv, nil
+}
+
+// watchedReader notes whether everything was read.
+type watchedReader struct {
+	r     io.Reader
+	ended bool
+}
+
+func (w *watchedReader) Read(b []byte) (int, error) {
+	n, err := w.r.Read(b)
+	w.ended = w.ended || err != nil
+	return n, err
 }
 
 // ended tells that data is missing rather than wrong.
