@@ -244,7 +244,7 @@ func (a *app) store(l *Live, now time.Time) bool {
 	}
 	key := a.operationKey()
 	a.live = l
-	if old == nil || old.UID != l.UID || l.Operation.Active() || old.Operation.Active() || key != a.operationKey() {
+	if old == nil || old.UID != l.UID || old.Operation.Active() || l.Operation.Active() || key != a.operationKey() || l.anotherEnd(old) {
 		a.moved, a.early = now, time.Time{}
 	}
 	return true

@@ -69,6 +69,12 @@ type Live struct {
 	Finalizers []string
 }
 
+// anotherEnd tells that an operation has ended between two states of an Application. Two of somebody
+// else that began in the same second look the same otherwise.
+func (l *Live) anotherEnd(before *Live) bool {
+	return l.Deployed.ID != before.Deployed.ID || !l.Ended.Equal(before.Ended)
+}
+
 // rested tells that Argo CD has compared the Application a second or more after the end of its
 // last operation. Both times are of the same clock, but without the fraction.
 func (l *Live) rested() bool {

@@ -43,6 +43,22 @@ func TestDeleting(t *testing.T) {
 				t.Fatalf("deleted %v", o.Deleted)
 			}
 		},
+		"an operation that was not seen to run, but has left an entry in the history, has to settle": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle - 1)
+			d.see("a", func(l *Live) { l.Deployed.ID++ })
+			d.pass(deleteSettle - 1)
+			d.quiet()
+			d.pass(1)
+			d.deleted("a")
+		},
+		"one that has left nothing but the time of its end has to settle, too": func(t *testing.T, d *desk) {
+			d.pass(deleteSettle - 1)
+			d.see("a", func(l *Live) { l.Ended = d.now })
+			d.pass(deleteSettle - 1)
+			d.quiet()
+			d.pass(1)
+			d.deleted("a")
+		},
 		"a running operation is terminated first, and its end has to settle": func(t *testing.T, d *desk) {
 			d.see("a", func(l *Live) {
 				l.Operation = Operation{Pending: "?", Token: "?", Phase: Running, Started: "t5"}

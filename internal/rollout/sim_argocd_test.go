@@ -118,7 +118,7 @@ func (w *world) compare(a *simApp, forced bool) {
 
 // persist stores the result of a comparison, and only then takes the request for it away.
 func (w *world) persist(a *simApp, revisions []string, refresh, src string, cache deployed) {
-	a.compared, a.ofSrc, a.errors = revisions, src, nil
+	a.compared, a.ofSrc, a.errors, a.looked = revisions, src, nil, w.now
 	a.health = cache.health
 	switch {
 	case a.nature.invalid:

@@ -40,6 +40,7 @@ func newWorld(seed uint64) *world {
 		now: simStart, rng: rand.New(rand.NewPCG(seed, 7)), apps: map[string]*simApp{},
 		branches: map[Source][]commit{}, requests: map[string]int{},
 	}
+	w.skew = w.between(0, 20*time.Second) - 10*time.Second
 	w.check = &checker{w: w, srcs: map[string]string{}, disturbed: map[string]bool{}, ops: map[string]int{}, lag: 700 * time.Millisecond}
 	return w
 }
@@ -290,7 +291,7 @@ func (w *world) rest(a *simApp, hash, src string, revisions []string) {
 	a.lastID = 3
 	a.history = []simEntry{{3, revisions, src, hash, w.now.Add(-time.Hour)}}
 	a.state = &simOp{token: "old", phase: Succeeded, ended: true, revisions: revisions, src: src, started: "07:00:00"}
-	a.opEnded = w.now.Add(-time.Hour)
+	a.opEnded, a.looked = w.now.Add(-time.Hour), w.now.Add(-time.Hour)
 }
 
 // pin tells the plan more or less of the revisions.

@@ -14,6 +14,7 @@ import (
 type world struct {
 	now   time.Time
 	rng   *rand.Rand
+	skew  time.Duration // of Argo CD's clock
 	queue simQueue
 	seq   int
 	rank  uint64
@@ -100,6 +101,8 @@ type simApp struct {
 	spans    []healthSpan
 	cache    deployed // as Argo CD's cluster cache knows it
 	opEnded  time.Time
+	looked   time.Time     // when it was compared last
+	skew     time.Duration // of Argo CD's clock
 	comparer comparer
 	nature   nature
 	starting bool
@@ -154,6 +157,7 @@ func (w *world) step(until time.Time) bool {
 }
 
 func (w *world) add(a *simApp) {
+	a.skew = w.skew
 	w.apps[a.name] = a
 	w.names = append(w.names, a.name)
 	slices.Sort(w.names)
@@ -212,12 +216,15 @@ func (a *simApp) live() *Live {
 		Sources: a.sources, AutomatedOn: a.auto, Terminating: a.terminating, SkipReconcile: a.skip,
 		Sync:   Comparison{Status: a.status, Revisions: a.compared, OfSpec: a.ofSrc == a.src && a.status != ""},
 		Health: Condition{Type: a.health}, Errors: a.errors, RefreshID: a.refresh, ManualAfter: a.manualAfter,
-		Finalizers: []string{"resources-finalizer.argocd.argoproj.io"},
+		Finalizers: []string{"resources-finalizer.argocd.argoproj.io"}, Compared: a.looked.Add(a.skew).Truncate(time.Second),
 	}
 	if p := a.pending; p != nil {
 		l.Operation.Pending, l.Operation.PendingTarget, l.Operation.PendingRevisions = p.token, p.target, p.revisions
 	}
 	if s := a.state; s != nil {
+		if s.ended {
+			l.Ended = a.opEnded.Add(a.skew).Truncate(time.Second)
+		}
 		o := &l.Operation
 		o.Token, o.Target, o.Phase, o.Message, o.Revisions = s.token, s.target, s.phase, s.said, s.revisions
 		o.Retries, o.Blocked, o.Started, o.Incomplete, o.Failure = s.retries, s.blocked, s.started, s.incomplete, s.failure
@@ -259,7 +266,7 @@ func (w *world) create(a *simApp) {
 	w.rank++
 	*a = simApp{
 		name: a.name, uid: fmt.Sprintf("uid-%d", w.rank), exists: true, sources: a.sources, truth: a.truth, spans: a.spans,
-		cache: a.cache, nature: a.nature, deliver: a.deliver, opEnded: a.opEnded,
+		cache: a.cache, nature: a.nature, deliver: a.deliver, opEnded: a.opEnded, skew: a.skew,
 	}
 }
 
