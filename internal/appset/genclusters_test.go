@@ -37,7 +37,7 @@ func TestClustersGiveTheParametersOfArgoCD(t *testing.T) {
 	}
 }
 
-func TestAClusterSecretForTheOwnClusterReplacesTheOneWithoutASecret(t *testing.T) {
+func TestAClusterSecretForTheOwnClusterReplacesIt(t *testing.T) {
 	fake := &appsettest.Fake{Known: []appset.Cluster{{Name: "home", Server: "https://kubernetes.default.svc"}}}
 	sets, issues, _ := evaluated(t, specOf(t, true, `[{clusters: {}}]`), fake)
 	if len(issues) > 0 || !slices.Equal(namesOf(sets, "name"), []string{"home"}) {

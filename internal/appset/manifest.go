@@ -28,6 +28,10 @@ func DecodeManifest(text []byte) (map[string]any, Issues) {
 		return nil, issues
 	}
 	var v any
+	if err := boundYAML(document); err != nil {
+		issues.fail(nil, SummaryInvalidManifest, fmt.Sprintf("The manifest is not valid YAML or JSON: %s.", err))
+		return nil, issues
+	}
 	err := yaml.UnmarshalStrict(document, &v)
 	if err != nil && bytes.Contains(document, []byte("<<")) && noKeyTwice(document) {
 		// The strict reader takes a key that overrides a merged one ("<<: *base") for a second one.

@@ -70,3 +70,13 @@ func TestAYAMLErrorKeepsItsLineNumberBehindOtherMarks(t *testing.T) {
 	_, issues := DecodeManifest([]byte("# one\n---\n# three\n---\na: b\n c: d: e\n"))
 	wantIssue(t, issues, "", "line 6")
 }
+
+func TestAManifestWhoseAliasesFillTheMemoryIsRefused(t *testing.T) {
+	text := head + "spec:\n  a: &a \"" + strings.Repeat("x", 1<<20) + "\"\n  b: [" + strings.Repeat("*a, ", 900) + "*a]\n  <<: {c: d}\n"
+	if _, issues := DecodeManifest([]byte(text)); len(issues) != 1 || !strings.Contains(issues[0].Detail, "aliases make more than 64 MiB") {
+		t.Errorf("issues: %s", issues)
+	}
+	if _, issues := DecodeManifest([]byte("{\n\t\"apiVersion\": \"argoproj.io/v1alpha1\",\n\t\"kind\": \"ApplicationSet\",\n\t\"spec\": {\"a\": \"b & c*\"}\n}")); len(issues) > 0 {
+		t.Errorf("JSON with both characters: %s", issues)
+	}
+}

@@ -2,6 +2,7 @@ package appset
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -31,8 +32,8 @@ func boundYAML(text []byte) error {
 	if len(text) > maxFileSize {
 		return fmt.Errorf("it is longer than %d MiB", maxFileSize>>20)
 	}
-	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') {
-		return nil
+	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') || json.Valid(text) {
+		return nil // there is no alias in it
 	}
 	var root yamlnode.Node
 	if err := yamlnode.Unmarshal(text, &root); err != nil {
