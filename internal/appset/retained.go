@@ -316,3 +316,30 @@ func unescapePointer(text string) jsonPointer {
 	}
 	return parts
 }
+
+// Sources are the sources of a rendered Application as it is to be written over a live one that has
+// these: with the live values of what is ignored. Only repoURL, chart and targetRevision of live count.
+func (r *Retained) Sources(rendered map[string]any, live []Source) []Source {
+	want := SourcesOf(asObject(rendered["spec"]))
+	if r == nil || len(r.ignored) == 0 || len(live) != len(want) || ContainsUnknown(rendered) {
+		return want
+	}
+	was := asObject(cloneTree(rendered))
+	entries := asList(fieldOf(was["spec"], "sources"))
+	if len(entries) == 0 {
+		entries = []any{fieldOf(was["spec"], "source")}
+	}
+	for i, entry := range entries {
+		source := asObject(entry)
+		for key, values := range map[string][2]string{
+			"repoURL":        {live[i].RepoURL, want[i].RepoURL},
+			"chart":          {live[i].Chart, want[i].Chart},
+			"targetRevision": {live[i].TargetRevision, want[i].TargetRevision},
+		} {
+			if source != nil && values[0] != values[1] {
+				source[key] = values[0]
+			}
+		}
+	}
+	return SourcesOf(asObject(r.Effective(was, rendered)["spec"]))
+}

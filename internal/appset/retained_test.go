@@ -166,3 +166,27 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 }
+
+func TestTheSourcesOfAnApplicationAreThoseThatAreKept(t *testing.T) {
+	const one = "{metadata: {name: a}, spec: {source: {repoURL: r, path: x}}}"
+	const two = "{metadata: {name: a}, spec: {sources: [{repoURL: r, path: x, targetRevision: v1}, {repoURL: c, chart: d, targetRevision: v2}]}}"
+	for name, test := range map[string]struct {
+		rules, object string
+		live, want    []Source
+	}{
+		"a branch that is ignored":  {"/spec/source/targetRevision", one, []Source{{RepoURL: "old", TargetRevision: "branch"}}, []Source{{RepoURL: "r", Path: "x", TargetRevision: "branch"}}},
+		"a repository":              {"/spec/source/repoURL", one, []Source{{RepoURL: "fork", TargetRevision: "branch"}}, []Source{{RepoURL: "fork", Path: "x", TargetRevision: "HEAD"}}},
+		"something else is ignored": {"/spec/source/path", one, []Source{{RepoURL: "old", TargetRevision: "branch"}}, []Source{{RepoURL: "r", Path: "x", TargetRevision: "HEAD"}}},
+		"one of two": {"/spec/sources/1/targetRevision", two, []Source{{RepoURL: "r", TargetRevision: "v0"}, {RepoURL: "c", Chart: "d", TargetRevision: "v0"}},
+			[]Source{{RepoURL: "r", Path: "x", TargetRevision: "v1"}, {RepoURL: "c", Chart: "d", TargetRevision: "v0"}}},
+		"another number of them": {"/spec/sources/1/targetRevision", two, []Source{{RepoURL: "r"}},
+			[]Source{{RepoURL: "r", Path: "x", TargetRevision: "v1"}, {RepoURL: "c", Chart: "d", TargetRevision: "v2"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := retainedBy(t, "ignoreApplicationDifferences: [{jsonPointers: ["+test.rules+"]}]")
+			if got := r.Sources(tree(t, test.object), test.live); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}

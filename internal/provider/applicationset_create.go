@@ -235,6 +235,7 @@ func (a *apply) result(ctx context.Context, before waves, saved bool) (waves, *t
 			}
 		}
 		known := newTargets(a.outcome.Pins, apps)
+		known.Live = a.known.Live
 		return reached(a.content, a.plan, a.outcome, before), &known
 	}
 	live, ok := a.snapshot(ctx)
@@ -242,7 +243,7 @@ func (a *apply) result(ctx context.Context, before waves, saved bool) (waves, *t
 		return before, nil
 	}
 	known := targetsOf(live)
-	known.Unfinished = a.unfinished(live)
+	known.Unfinished, known.Live = a.unfinished(live), changedSources(a.content, live)
 	return liveWaves(a.content, live, a.record.Proven), &known
 }
 

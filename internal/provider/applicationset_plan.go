@@ -1,6 +1,8 @@
 package provider
 
 import (
+	"slices"
+
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
@@ -88,6 +90,42 @@ func sourcesOf(in []appset.Source) []rollout.Source {
 	return out
 }
 
+// keeping is p with the sources that it has once it is written: those of them that the set ignores
+// differences of stay as they are live.
+func (p placed) keeping(set *appset.Set, known targets) placed {
+	live := known.Live[p.app.Name]
+	if len(live) == 0 || set.Retained == nil || p.app.HasUnknown {
+		return p
+	}
+	sources := make([]appset.Source, len(live))
+	for i, s := range live {
+		sources[i] = appset.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision}
+	}
+	p.sources = sourcesOf(set.Retained.Sources(p.app.Object, sources))
+	return p
+}
+
+// changedSources are the live sources of the Applications in which somebody else may have changed
+// them, as facts for keeping.
+func changedSources(c content, live []rollout.Live) map[string][]liveSource {
+	rendered := map[string][]rollout.Source{}
+	for _, app := range c.apps {
+		rendered[app.Name] = sourcesOf(app.Sources)
+	}
+	out := map[string][]liveSource{}
+	for i := range live {
+		l := &live[i]
+		want, ok := rendered[l.Name]
+		if !ok || c.set.Retained == nil && slices.Equal(want, l.Sources) {
+			continue
+		}
+		for _, s := range l.Sources {
+			out[l.Name] = append(out[l.Name], liveSource{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision})
+		}
+	}
+	return out
+}
+
 // labelOf names a step of the strategy.
 func labelOf(labels []string, step int) string {
 	if step == rollout.NoStep || step >= len(labels) {
@@ -111,6 +149,7 @@ func planWaves(c content, known targets, prior waves) waves {
 	labels, pins := c.set.Strategy.Labels(), known.pins()
 	w, exists := newWaves(), map[*wave]bool{}
 	for _, p := range c.placed() {
+		p = p.keeping(c.set, known)
 		if (!p.certain || p.app.NameUnknown) && c.selection.holdsAny(p) {
 			return waves{unknown: true}
 		}

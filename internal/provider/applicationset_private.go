@@ -65,6 +65,16 @@ type targets struct {
 	// Unfinished are Applications, with their spec hash, that the last rollout has begun and not
 	// finished, and that were never finished before.
 	Unfinished map[string]string `json:"unfinished,omitempty"`
+	// Live are the sources of Applications in which others may have changed them: the set ignores
+	// differences, or they are not as rendered.
+	Live map[string][]liveSource `json:"live,omitempty"`
+}
+
+// liveSource is what decides which revision of a live source is deployed.
+type liveSource struct {
+	RepoURL        string `json:"repoURL"`
+	Chart          string `json:"chart,omitempty"`
+	TargetRevision string `json:"targetRevision,omitempty"`
 }
 
 // pin is one entry of rollout.Pins.

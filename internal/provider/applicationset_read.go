@@ -46,7 +46,7 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	resp.Diagnostics.Append(diags...)
 	known, diags := targetsSince(before, c.live)
 	resp.Diagnostics.Append(diags...)
-	known.Unfinished = c.unfinished(c.live)
+	known.Unfinished, known.Live = c.unfinished(c.live), changedSources(content, c.live)
 	content.leaveStanding(c.liveNames(), known.Unfinished)
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, c.live, c.proven()).value())...)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, known)...)
