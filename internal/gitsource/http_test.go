@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -55,7 +56,7 @@ func serveTLS(t testing.TB, h http.Handler, clients string) (*httptest.Server, s
 		t.Fatal(err)
 	}
 	s := httptest.NewUnstartedServer(h)
-	s.Config.ErrorLog = nil
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
 	if clients != "" {
 		s.TLS.ClientCAs, s.TLS.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert

@@ -12,13 +12,15 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/storer"
+	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
 // local is a repository on this machine. Its objects are read where they are.
 type local struct {
 	mu    sync.Mutex // go-git's storage is for one goroutine
-	store storer.Storer
+	store *filesystem.Storage
 }
 
 func openLocal(path string) (*local, error) {
@@ -33,7 +35,14 @@ func openLocal(path string) (*local, error) {
 	if err != nil {
 		return nil, fail(Missing, "the git repository at %s on this machine cannot be opened: %s", path, oneLine(err.Error(), 200))
 	}
-	return &local{store: repository.Storer}, nil
+	opened, ok := repository.Storer.(*filesystem.Storage)
+	if !ok {
+		return nil, fail(Other, "the git repository at %s on this machine cannot be read", path)
+	}
+	// Packs stay open, or each object would open one anew; what is large is not held in memory.
+	const large = 1 << 20
+	return &local{store: filesystem.NewStorageWithOptions(opened.Filesystem(), cache.NewObjectLRU(32*cache.MiByte),
+		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: large})}, nil
 }
 
 // references are those of the repository, as it would tell them to others.
@@ -79,19 +88,14 @@ func (l *local) object(hash plumbing.Hash, limit int64) (_ plumbing.ObjectType, 
 	damaged := func(err error) error {
 		return fail(Invalid, "its objects cannot be read: %s", oneLine(err.Error(), 200))
 	}
-	size, err := l.store.EncodedObjectSize(hash)
-	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return plumbing.InvalidObject, nil, errAbsent
-	}
-	if err != nil {
-		return plumbing.InvalidObject, nil, damaged(err)
-	}
-	if size > limit {
-		return plumbing.InvalidObject, nil, errTooLarge
-	}
 	found, err := l.store.EncodedObject(plumbing.AnyObject, hash)
-	if err != nil {
+	switch {
+	case errors.Is(err, plumbing.ErrObjectNotFound):
+		return plumbing.InvalidObject, nil, errAbsent
+	case err != nil:
 		return plumbing.InvalidObject, nil, damaged(err)
+	case found.Size() > limit:
+		return plumbing.InvalidObject, nil, errTooLarge
 	}
 	r, err := found.Reader()
 	if err != nil {
@@ -117,13 +121,7 @@ func (l *local) commits(prefix string) ([]plumbing.Hash, error) {
 	if err != nil {
 		return nil, fail(Revision, "%q is no SHA", prefix)
 	}
-	searched, ok := l.store.(interface {
-		HashesWithPrefix(prefix []byte) ([]plumbing.Hash, error)
-	})
-	if !ok {
-		return nil, fail(Other, "commits cannot be searched by %q", prefix)
-	}
-	candidates, err := searched.HashesWithPrefix(begin)
+	candidates, err := l.store.HashesWithPrefix(begin)
 	if err != nil {
 		return nil, fail(Invalid, "its objects cannot be read: %s", oneLine(err.Error(), 200))
 	}
@@ -137,9 +135,4 @@ func (l *local) commits(prefix string) ([]plumbing.Hash, error) {
 	return slices.Compact(found), nil
 }
 
-func (l *local) close() error {
-	if c, ok := l.store.(io.Closer); ok {
-		return c.Close()
-	}
-	return nil
-}
+func (l *local) close() error { return l.store.Close() }

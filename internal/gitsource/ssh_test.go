@@ -157,7 +157,10 @@ func socks(conn net.Conn, address string) {
 		return
 	}
 	defer to.Close()
-	go func() { _, _ = io.Copy(to, conn) }()
+	go func() {
+		_, _ = io.Copy(to, conn)
+		_ = to.Close()
+	}()
 	_, _ = io.Copy(conn, to)
 }
 

@@ -156,6 +156,8 @@ func readTree(ctx context.Context, o objects, commit, root plumbing.Hash, l limi
 		hash  plumbing.Hash
 		depth int
 	}
+	// The same tree is often at several places, in hostile repositories at very many.
+	known := map[plumbing.Hash][]treeEntry{}
 	names := 0
 	for todo := []level{{hash: root}}; len(todo) > 0; {
 		if ctx.Err() != nil {
@@ -163,9 +165,13 @@ func readTree(ctx context.Context, o objects, commit, root plumbing.Hash, l limi
 		}
 		current := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		entries, err := t.entries(current.hash)
-		if err != nil {
-			return nil, fail(Invalid, "the directory %q of commit %s cannot be read: %s", current.path, t.commit, err)
+		entries, ok := known[current.hash]
+		if !ok {
+			var err error
+			if entries, err = t.entries(current.hash); err != nil {
+				return nil, fail(Invalid, "the directory %q of commit %s cannot be read: %s", current.path, t.commit, err)
+			}
+			known[current.hash] = entries
 		}
 		for _, e := range entries {
 			full := e.name

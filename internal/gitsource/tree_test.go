@@ -127,7 +127,7 @@ func TestTreesThatGitWouldNotCheckOut(t *testing.T) {
 		bomb = r.object("tree", entries.String())
 	}
 	chain := tree
-	for range 600 {
+	for range 40 {
 		chain = r.object("tree", rawEntry("40000", "d", chain))
 	}
 	for name, c := range map[string]struct {
@@ -147,13 +147,15 @@ func TestTreesThatGitWouldNotCheckOut(t *testing.T) {
 		"no mode":      {[]string{rawEntry("x", "a", blob)}, Invalid, "damaged"},
 		"cut":          {[]string{rawEntry("100644", "a", blob)[:12]}, Invalid, "damaged"},
 		"blob as tree": {[]string{rawEntry("40000", "a", blob)}, Invalid, "stored as a blob"},
-		"bomb":         {[]string{rawEntry("40000", "a", bomb)}, TooLarge, "more than 1000000 files and directories"},
-		"depth":        {[]string{rawEntry("40000", "a", chain)}, TooLarge, "512 directories"},
+		"bomb":         {[]string{rawEntry("40000", "a", bomb)}, TooLarge, "more than 10000 files and directories"},
+		"depth":        {[]string{rawEntry("40000", "a", chain)}, TooLarge, "30 directories"},
 		"long name":    {[]string{rawEntry("100644", strings.Repeat("x", 5000), blob)}, TooLarge, "4096 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.rawCommit("bad", c.entries...)
-			_, err := newTestStore(t).Fetch(t.Context(), Repository{URL: r.fileURL()}, "bad")
+			s := newTestStore(t)
+			s.limits.depth, s.limits.entries = 30, 10_000
+			_, err := s.Fetch(t.Context(), Repository{URL: r.fileURL()}, "bad")
 			fails(t, err, c.kind, c.said)
 		})
 	}
