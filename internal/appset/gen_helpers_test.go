@@ -2,11 +2,9 @@ package appset_test
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -179,5 +177,3 @@ func caseOf(t *testing.T, file string) *appset.Set {
 	}
 	return set
 }
-
-func keysOf(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
