@@ -52,6 +52,7 @@ func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 	}, "all", "all")
 	s.Source = obj{"repo_url": f.repo.URL(), "target_revision": "main", "path": `apps/{{if hasKey . "path"}}{{.path.basename}}{{else}}{{.name}}{{end}}`}
 	s.named(`{{if hasKey . "path"}}{{.path.basename}}{{else}}{{.name}}{{end}}`)
+	s.Provider = f.getsSecrets()
 	s.Before = block(`data "argocdprogressive_parameters" "test"`, obj{"go_template": true, "generators": s.Spec["generators"]}, "")
 	f.release("1", "git", "cluster", "plugin")
 	w.configure(s)

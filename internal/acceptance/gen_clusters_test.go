@@ -46,6 +46,12 @@ func TestAccARegisteredClusterIsANewApplicationInItsWave(t *testing.T) {
 	w.apply()
 	w.lives(f.apps("dev", "prod-b")...)
 	w.atRest()
+
+	// All clusters are gone, and so is to be the set. Terraform plans before it destroys, unless told not to.
+	f.unregister("dev", "prod-b")
+	w.fails([]string{"destroy", "-auto-approve"}, "Empty set", "terraform destroy -refresh=false")
+	w.destroy("-refresh=false")
+	w.lives()
 }
 
 func TestAccSecretsThatCannotBeReadAreNotTakenForNoClusters(t *testing.T) {
@@ -78,6 +84,7 @@ func TestAccSecretsThatCannotBeReadAreNotTakenForNoClusters(t *testing.T) {
 	s.Spec["generators"] = list{f.clusters()}
 	w.configure(s)
 	w.atRest()
+	w.destroy()
 }
 
 // Labels of the template that a cluster lacks are an error at plan, whoever added the cluster.
@@ -104,6 +111,7 @@ func TestAccAClusterThatTheTemplateCannotUseIsAnErrorAtPlan(t *testing.T) {
 	f.must(seen.onlyTouched())
 	f.unregister("bare")
 	w.atRest()
+	w.destroy()
 }
 
 func TestAccAClusterThatIsGoneLeavesItsApplicationWhereThePolicySaysSo(t *testing.T) {
@@ -123,4 +131,5 @@ func TestAccAClusterThatIsGoneLeavesItsApplicationWhereThePolicySaysSo(t *testin
 	f.must(seen.onlyTouched())
 	f.register("prod")
 	w.saysNot(w.cli.want(exitEmpty, "plan", "-detailed-exitcode"), "Applications left alone")
+	w.destroy()
 }

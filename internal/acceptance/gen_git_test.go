@@ -71,11 +71,11 @@ func TestAccMatrixAndMergeCombineClustersAndGit(t *testing.T) {
 	// merge changes the label tier of one of them.
 	seen.reset()
 	merge := obj{"merge": obj{"merge_keys": list{"name"}, "generators": list{
-		f.clusters(obj{"values": obj{"tier": "silver"}}),
-		obj{"list": obj{"elements": list{obj{"name": f.app("prod"), "values": obj{"tier": "gold"}}}}},
+		f.clusters(),
+		obj{"list": obj{"elements": list{obj{"name": f.app("prod"), "tier": "gold"}}}},
 	}}}
 	s.Spec["generators"] = list{obj{"matrix": obj{"generators": list{merge, teams}}}}
-	s.Labels["tier"] = "{{.values.tier}}"
+	s.Labels["tier"] = `{{if hasKey . "tier"}}{{.tier}}{{else}}silver{{end}}`
 	s.Rollout = quick(obj{"max_deletions": 0})
 	s.named("{{.name}}-{{.path.basename}}")
 	w.configure(s)
@@ -86,6 +86,7 @@ func TestAccMatrixAndMergeCombineClustersAndGit(t *testing.T) {
 		}
 	}
 	w.atRest()
+	w.destroy()
 }
 
 func TestAccADirectoryThatIsAddedAfterThePlanWaitsForTheNextOne(t *testing.T) {
@@ -163,6 +164,8 @@ func TestAccAGeneratorThatFailsKeepsThePlanAndDeletesNothing(t *testing.T) {
 	w.failsToApply("Generator failed")
 	f.must(f.findGit, seen.onlyTouched())
 	w.lives(f.apps("dev", "prod")...)
+	s.Spec["generators"] = list{f.directories()}
+	w.configure(s)
 	w.atRest()
 
 	// Destroy asks no generator.
@@ -177,7 +180,8 @@ func TestAccAPluginThatFailsKeepsThePlanAndDeletesNothing(t *testing.T) {
 	w, seen := f.workspace(), f.record()
 	p := f.plugin("a-token")
 	s := f.generated(list{obj{"plugin": obj{"config_map_ref": obj{"name": f.name + "-plugin"}, "input": obj{"parameters": obj{"tier": "gold"}}}}}, "{{.env}}", "dev", "prod")
-	s.Labels["tier"] = "{{.generator.input.parameters.tier}}"
+	s.Provider = f.getsSecrets()
+	s.Labels["tier"] = `{{toJson .generator.input.parameters.tier | trimAll "\""}}`
 	s.named("{{.name}}")
 	f.release("1", "dev", "prod", "more")
 	w.configure(s)
@@ -199,4 +203,5 @@ func TestAccAPluginThatFailsKeepsThePlanAndDeletesNothing(t *testing.T) {
 	f.must(seen.onlyTouched())
 	p.says(`{"output": {"parameters": [{"name": %q, "env": "dev"}, {"name": %q, "env": "prod"}, {"name": %q, "env": "prod"}]}}`, f.app("dev"), f.app("prod"), f.app("more"))
 	w.changes(w.planOf(), f.app("more"))
+	w.destroy()
 }

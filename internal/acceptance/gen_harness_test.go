@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/gitrepo"
 )
@@ -142,17 +143,28 @@ func (p *private) put(f *fixture, files map[string]string) {
 	}
 }
 
-// plugin is a service that gives parameters.
-type plugin struct {
+// getsSecrets are the provider's attributes for an account that may also get the Secret that holds the
+// token of a plugin.
+func (f *fixture) getsSecrets() obj {
+	f.Helper()
+	return f.as(f.accountOf("apply.yaml", applyAccount, "plugin", func(role *unstructured.Unstructured) {
+		rules, _, _ := unstructured.NestedSlice(role.Object, "rules")
+		rules = append(rules, map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "resourceNames": []any{f.name + "-plugin"}, "verbs": []any{"get"}})
+		role.Object["rules"] = rules
+	}))
+}
+
+// pluginService is a plugin: a service that gives parameters.
+type pluginService struct {
 	mu sync.Mutex
 	// answer is what it says; empty means the status 500.
 	answer string
 }
 
 // plugin serves one with that token, described by the ConfigMap "NAME-plugin".
-func (f *fixture) plugin(token string) *plugin {
+func (f *fixture) plugin(token string) *pluginService {
 	f.Helper()
-	p := &plugin{}
+	p := &pluginService{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -180,7 +192,7 @@ func (f *fixture) plugin(token string) *plugin {
 }
 
 // says changes what the plugin answers.
-func (p *plugin) says(format string, args ...any) {
+func (p *pluginService) says(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = fmt.Sprintf(format, args...)

@@ -27,7 +27,10 @@ func TestAccATemplatePatchIsAppliedAndAtRest(t *testing.T) {
 	}
 	s.Spec = obj{"template_patch": "spec: {{.nothing}}"}
 	w.configure(s)
-	w.failsToPlan("nothing")
+	w.failsToPlan("Template failed", "spec.template_patch", "nothing")
+	s.Spec = nil
+	w.configure(s)
+	w.changes(w.planOf(), f.app("prod"))
 }
 
 func TestAccApplicationsSyncSaysWhatAnApplyMayDo(t *testing.T) {

@@ -65,7 +65,7 @@ func (c change) guardEmpty(s settings) diag.Diagnostics {
 	}
 	diags.AddAttributeError(path.Root("rollout").AtName("allow_empty"), "Empty set",
 		"The generators give no Application at all. If that is meant, set rollout.allow_empty = true; "+
-			"otherwise correct the generators.")
+			"otherwise correct the generators. To destroy the set as it is: terraform destroy -refresh=false")
 	return diags
 }
 

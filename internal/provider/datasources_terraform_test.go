@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -167,17 +168,24 @@ func TestDataSourcesSayWhatIsWrong(t *testing.T) {
   name = "guestbook"
   spec = { go_template = true, go_template_options = ["missingkey=error"], generators = [{ list = { elements = [{ a = 1 }] } }], template = ` + previewTemplate + ` }
 }`, `(?s)Template failed.*team`},
-		"a cluster that does not answer": {`data "argocdprogressive_parameters" "test" {
+		"no cluster": {`provider "argocdprogressive" {
+  kubernetes = { config_path = "/nowhere/config" }
+}
+data "argocdprogressive_parameters" "test" {
   generators = [{ clusters = {} }]
-}`, `(?s)Generator failed.*generators\[0\].clusters`},
+}`, `(?s)No connection to the cluster.*data.argocdprogressive_parameters\s+needs\s+the\s+cluster.*/nowhere/config`},
 		"both spec and manifest are missing": {`data "argocdprogressive_applications" "test" {
   name = "guestbook"
 }`, `Set\s+exactly\s+one\s+of\s+spec\s+and\s+manifest`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			config := c.config
+			if !strings.Contains(config, "provider") {
+				config = nowhere + config
+			}
 			tftest.UnitTest(t, tftest.TestCase{
 				ProtoV6ProviderFactories: planProviders,
-				Steps:                    []tftest.TestStep{{Config: nowhere + c.config, ExpectError: expression(c.says)}},
+				Steps:                    []tftest.TestStep{{Config: config, ExpectError: expression(c.says)}},
 			})
 		})
 	}
@@ -191,9 +199,47 @@ func TestPlanOfGeneratorsWithoutAClusterLeavesTheWavesOpen(t *testing.T) {
       { cluster = "qa",   env = "qa",   url = "https://2.4.6.8" },
       { cluster = "prod", env = "prod", url = "https://9.8.7.6" },
     ] } }]`, `[{ clusters = {} }]`)
-	config = replaceOnce(config, `{{.url}}`, `{{.server}}`)
+	config = replaceOnce(replaceOnce(config, `{{.url}}`, `{{.server}}`), nowhere, notYet)
 	planOnly(t, literal(config), plancheck.ExpectUnknownValue(address, tfjsonpath.New("waves")))
 }
+
+// Every generator of the guide is one that the provider takes, with all that it says.
+func TestGeneratorsOfTheGuideAreAccepted(t *testing.T) {
+	guide, err := os.ReadFile("../../templates/guides/generators.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config strings.Builder
+	config.WriteString(notYet)
+	found := expression("(?s)```terraform\n(generators = .*?)```").FindAllSubmatch(guide, -1)
+	for i, block := range found {
+		fmt.Fprintf(&config, `
+resource "argocdprogressive_applicationset" "test%d" {
+  name = "guide%d"
+  spec = {
+    go_template = true
+    %s
+    template = { metadata = { name = "{{.cluster}}" }, spec = { project = "default", source = { repo_url = "https://example.com/r.git", path = "." }, destination = { name = "in-cluster" } } }
+  }
+}
+`, i, i, block[1])
+	}
+	if len(found) < 8 {
+		t.Errorf("the guide has %d examples of generators", len(found))
+	}
+	tftest.UnitTest(t, tftest.TestCase{
+		ProtoV6ProviderFactories: planProviders,
+		Steps:                    []tftest.TestStep{{Config: config.String(), PlanOnly: true, ExpectNonEmptyPlan: true}},
+	})
+}
+
+// notYet is a cluster that the same apply creates.
+const notYet = `
+resource "terraform_data" "cluster" {}
+provider "argocdprogressive" {
+  kubernetes = { host = "https://${terraform_data.cluster.id}" }
+}
+`
 
 type literal string
 
