@@ -168,7 +168,7 @@ func mergePatch(original, patch map[string]any) (out map[string]any, err error) 
 }
 
 // stored gives an Application the form that it has in JSON at Argo CD, as far as that makes a
-// difference to a directive: an empty map is not there, and two objects always are.
+// difference to a directive: an empty map is not there, and the destination always is.
 func stored(s *shape, m map[string]any) {
 	for key, v := range m {
 		field, inner := s.fields[key], map[string]any(nil)
@@ -182,10 +182,8 @@ func stored(s *shape, m map[string]any) {
 			delete(m, key)
 		}
 	}
-	for key, always := range map[string]*shape{"destination": specShape, "jsonnet": directoryShape} {
-		if s == always && m[key] == nil {
-			m[key] = map[string]any{}
-		}
+	if s == specShape && m["destination"] == nil {
+		m["destination"] = map[string]any{}
 	}
 }
 
