@@ -4,10 +4,11 @@
 //
 //	N passed, N failed, N skipped
 //
-//	testreport [-in DIR]... GO-TEST-ARGUMENTS
+//	testreport [-in DIR [-env NAME=VALUE]...]... GO-TEST-ARGUMENTS
 //
 // -in runs the tests of the module in DIR, and may be given more than once; the default is the
-// current directory. The exit code is 1 when a test or a package failed, and when go test
+// current directory. -env adds to the environment of the module before it: a module may need
+// another toolchain. The exit code is 1 when a test or a package failed, and when go test
 // itself did.
 package main
 
@@ -20,11 +21,11 @@ import (
 )
 
 func main() {
-	dirs, args := arguments(os.Args[1:])
+	modules, args := arguments(os.Args[1:])
 	r := newReport(os.Stdout)
 	failed := false
-	for _, dir := range dirs {
-		if err := goTest(dir, args, r); err != nil {
+	for _, m := range modules {
+		if err := goTest(m, args, r); err != nil {
 			failed = true
 			fmt.Fprintf(os.Stderr, "testreport: %v\n", err)
 		}
@@ -35,22 +36,43 @@ func main() {
 	}
 }
 
-// arguments splits the leading -in options off.
-func arguments(args []string) (dirs, rest []string) {
-	for len(args) >= 2 && args[0] == "-in" {
-		dirs, args = append(dirs, args[1]), args[2:]
+// module is a Go module whose tests are run, with what its environment has besides ours.
+type module struct {
+	dir string
+	env []string
+}
+
+// arguments splits the leading options off.
+func arguments(args []string) (modules []module, rest []string) {
+	for len(args) >= 2 {
+		switch {
+		case args[0] == "-in":
+			modules = append(modules, module{dir: args[1]})
+		case args[0] == "-env" && len(modules) > 0:
+			last := &modules[len(modules)-1]
+			last.env = append(last.env, args[1])
+		default:
+			return orHere(modules), args
+		}
+		args = args[2:]
 	}
-	if len(dirs) == 0 {
-		dirs = []string{"."}
+	return orHere(modules), args
+}
+
+// orHere is the module of the current directory when none is given.
+func orHere(modules []module) []module {
+	if len(modules) == 0 {
+		return []module{{dir: "."}}
 	}
-	return dirs, args
+	return modules
 }
 
 // goTest streams the events of one module into the report. A failing test is no error of
 // goTest's: the report counts it. Everything else that makes go test fail is.
-func goTest(dir string, args []string, r *report) error {
+func goTest(m module, args []string, r *report) error {
 	command := exec.Command("go", append([]string{"test", "-json"}, args...)...)
-	command.Dir = dir
+	command.Dir = m.dir
+	command.Env = append(os.Environ(), m.env...)
 	command.Stderr = os.Stderr
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -66,7 +88,7 @@ func goTest(dir string, args []string, r *report) error {
 		return errors.Join(err, command.Wait())
 	}
 	if err := command.Wait(); err != nil && r.counts.failed == before {
-		return fmt.Errorf("go test in %s: %w", dir, err)
+		return fmt.Errorf("go test in %s: %w", m.dir, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -118,13 +119,36 @@ func TestASlowTestGetsALine(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	dirs, rest := arguments([]string{"-in", ".", "-in", "tools", "-p", "1", "./..."})
-	if !slices.Equal(dirs, []string{".", "tools"}) || !slices.Equal(rest, []string{"-p", "1", "./..."}) {
-		t.Errorf("got %v, %v", dirs, rest)
+	for line, want := range map[string]struct {
+		modules []module
+		rest    []string
+	}{
+		"-in . -in tools -p 1 ./...":         {[]module{{dir: "."}, {dir: "tools"}}, []string{"-p", "1", "./..."}},
+		"./...":                              {[]module{{dir: "."}}, []string{"./..."}},
+		"-in a -in b -env X=1 -env Y=2 ./b/": {[]module{{dir: "a"}, {dir: "b", env: []string{"X=1", "Y=2"}}}, []string{"./b/"}},
+		"-env X=1 ./...":                     {[]module{{dir: "."}}, []string{"-env", "X=1", "./..."}},
+	} {
+		modules, rest := arguments(strings.Fields(line))
+		if !reflect.DeepEqual(modules, want.modules) || !slices.Equal(rest, want.rest) {
+			t.Errorf("%s: got %v, %v", line, modules, rest)
+		}
 	}
-	dirs, _ = arguments([]string{"./..."})
-	if !slices.Equal(dirs, []string{"."}) {
-		t.Errorf("got %v", dirs)
+}
+
+func TestTheEnvironmentOfAModuleReachesGoTest(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":    "module m\n\ngo 1.21\n",
+		"a_test.go": "package m\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestA(t *testing.T) {\n\tif os.Getenv(\"OF_THE_MODULE\") != \"x\" {\n\t\tt.Fail()\n\t}\n}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	r := newReport(&out)
+	if err := goTest(module{dir: dir, env: []string{"OF_THE_MODULE=x"}}, []string{"./..."}, r); err != nil || r.finish() != (counts{passed: 1}) {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }
 
@@ -135,7 +159,7 @@ func TestGoTestThatCannotStartIsAnError(t *testing.T) {
 	}
 	var out strings.Builder
 	r := newReport(&out)
-	if err := goTest(dir, []string{"./..."}, r); err == nil && r.finish().failed == 0 {
+	if err := goTest(module{dir: dir}, []string{"./..."}, r); err == nil && r.finish().failed == 0 {
 		t.Errorf("a broken go.mod passed:\n%s", out.String())
 	}
 }
