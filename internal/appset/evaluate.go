@@ -10,6 +10,8 @@ import (
 const (
 	// maxParamSets is how many parameter sets a generator may give, and all of them together.
 	maxParamSets = 100_000
+	// maxGenerated is how much generators may make of texts, and by combining sets, in bytes about.
+	maxGenerated = 256 << 20
 	// maxIssues ends an evaluation in which everything is wrong.
 	maxIssues = 1000
 )
@@ -124,6 +126,8 @@ type evaluation struct {
 	issues Issues
 	// clusters are all clusters, once they were asked for.
 	clusters func() ([]Cluster, error)
+	// generated is what counts to maxGenerated so far.
+	generated int
 	// outer is the parameter set that is in place in the generator at hand: nil outside of the second
 	// child of a matrix.
 	outer *paramSet
@@ -162,6 +166,18 @@ func (e *evaluation) fits(n int, at Path) bool {
 		return true
 	}
 	e.fail(at, SummaryGeneratorFailed, "%s gives more than %d parameter sets. Make its question narrower, or split the ApplicationSet.", at, maxParamSets)
+	return false
+}
+
+// bear counts what the generators have made and reports when it is too much.
+func (e *evaluation) bear(bytes int, at Path) bool {
+	before := e.generated
+	if e.generated += bytes; e.generated <= maxGenerated {
+		return true
+	}
+	if before <= maxGenerated {
+		e.fail(at, SummaryGeneratorFailed, "the generators make more than %d MiB of parameters. Make their questions narrower, or split the ApplicationSet.", maxGenerated>>20)
+	}
 	return false
 }
 

@@ -1,18 +1,16 @@
 package appset
 
 import (
+	"errors"
 	"fmt"
 
 	"sigs.k8s.io/yaml"
 )
 
-// maxFilesSize is how long all files of one generator may be together, in bytes.
-const maxFilesSize = 100 << 20
-
 // readFiles reads the files that some pattern includes and none excludes, sorted by path.
 func readFiles(tree Tree, specs []pathspec) ([]knownFile, error) {
 	var out []knownFile
-	size, count := 0, 0
+	weight, count := 0, 0
 	for _, name := range tree.Files() {
 		if !selected(specs, name) {
 			continue
@@ -21,8 +19,12 @@ func readFiles(tree Tree, specs []pathspec) ([]knownFile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the file %q: %w", name, err)
 		}
-		if size += len(text); size > maxFilesSize {
-			return nil, fmt.Errorf("the files that match are longer than %d MiB together", maxFilesSize>>20)
+		more, err := weighYAML(text)
+		if err != nil {
+			return nil, fmt.Errorf("the file %q cannot be read as parameters: %w", name, err)
+		}
+		if weight += more; weight > maxYAML {
+			return nil, errors.New("the files that match hold too many values together")
 		}
 		objects, err := parseObjects(text)
 		if err != nil {
@@ -36,12 +38,9 @@ func readFiles(tree Tree, specs []pathspec) ([]knownFile, error) {
 	return out, nil
 }
 
-// parseObjects reads a file as one object or as a list of them. An empty file, and null, are an
+// parseObjects reads a file, that is not too large, as one object or as a list of them. An empty file, and null, are an
 // object without keys (parseFileParams in applicationset/generators, Argo CD 3.6.1).
 func parseObjects(text []byte) ([]map[string]any, error) {
-	if err := boundYAML(text); err != nil {
-		return nil, err
-	}
 	object := map[string]any{}
 	err := yaml.Unmarshal(text, &object)
 	if err == nil {

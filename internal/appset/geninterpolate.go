@@ -70,7 +70,9 @@ func (e *evaluation) interpolateValues(values map[string]any, at Path) map[strin
 			e.fail(at.With(key), SummaryRenderFailed, "the template %s failed: %s.", quoteShort(text), err)
 			continue
 		}
-		out[key] = resolved
+		if result, _ := resolved.(string); e.bear(len(result), at.With(key)) {
+			out[key] = resolved
+		}
 	}
 	return out
 }
@@ -119,7 +121,11 @@ func (e *evaluation) interpolateText(text string, at Path) any {
 		e.fail(at, SummaryRenderFailed, "the template %s failed: %s.", quoteShort(text), err)
 		return Unknown
 	}
-	if result, ok := out.(string); ok && strings.Contains(result, noValue) {
+	result, ok := out.(string)
+	if !e.bear(len(result), at) {
+		return Unknown
+	}
+	if ok && strings.Contains(result, noValue) {
 		e.fail(at, SummaryLeftover, "the template %s renders to %s: something in it has no value.", quoteShort(text), quoteShort(result))
 		return Unknown
 	}

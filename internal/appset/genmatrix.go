@@ -50,6 +50,10 @@ func (m *matrixSource) params(e *evaluation) ([]paramSet, bool) {
 		}
 		for _, b := range second {
 			combined, ok := m.combine(e, a, b)
+			values, _ := combined.values.(map[string]any)
+			if !e.bear(valueWeight*len(values), m.at) {
+				return nil, false
+			}
 			known = known && ok
 			out = append(out, combined)
 		}

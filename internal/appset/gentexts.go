@@ -133,6 +133,9 @@ func (e *evaluation) appendValues(at Path, values map[string]any, params map[str
 			e.fail(at.With(key), SummaryRenderFailed, "%s: the template %s failed: %s.", origin, quoteShort(text), err)
 			return false
 		}
+		if result, _ := out.(string); !e.bear(len(result), at.With(key)) {
+			return false
+		}
 		rendered[key] = out
 	}
 	addValues(rendered, params, e.set.GoTemplate)

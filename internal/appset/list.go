@@ -1,21 +1,31 @@
 package appset
 
-import "fmt"
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
 
 // listSource gives one parameter set per element.
 type listSource struct {
 	sets []paramSet
+	// weight is that of elementsYaml.
+	weight int
+	at     Path
 	// unknown: the number of elements is not known yet.
 	unknown bool
 }
 
-func (l *listSource) params(*evaluation) ([]paramSet, bool) { return l.sets, !l.unknown }
-func (l *listSource) pure() bool                            { return true }
+func (l *listSource) pure() bool { return true }
+
+func (l *listSource) params(e *evaluation) ([]paramSet, bool) {
+	return l.sets, !l.unknown && e.bear(l.weight, l.at)
+}
 
 // buildList reads a list generator with the rules of applicationset/generators/list.go, Argo CD
 // 3.6.1: elements first, then those of elementsYaml.
 func (s *Set) buildList(tree map[string]any, at Path, issues *Issues) source {
-	out := &listSource{}
+	out := &listSource{at: at}
 	s.buildElements(out, tree["elements"], at.With("elements"), issues)
 	buildElementsYAML(out, tree["elementsYaml"], at.With("elementsYaml"), issues)
 	return out
@@ -90,7 +100,11 @@ func buildElementsYAML(out *listSource, v any, at Path, issues *Issues) {
 		return
 	}
 	var elements []map[string]any
-	if err := readYAML([]byte(text), &elements); err != nil {
+	var err error
+	if out.weight, err = weighYAML([]byte(text)); err == nil {
+		err = yaml.Unmarshal([]byte(text), &elements)
+	}
+	if err != nil {
 		issues.fail(at, SummaryInvalidElement, fmt.Sprintf("%s must be a YAML list of objects: %s.", at, err))
 		return
 	}

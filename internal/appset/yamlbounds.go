@@ -13,9 +13,11 @@ import (
 const (
 	// maxFileSize is how long one YAML or JSON text may be, in bytes.
 	maxFileSize = 10 << 20
-	// maxExpanded is how much a YAML text may say when every alias is replaced by what it stands for:
-	// bytes of its texts, and sixteen for every value.
-	maxExpanded = 64 << 20
+	// maxYAML is how much a text may say when every alias is replaced by what it stands for, and all
+	// texts of one generator together: the bytes in it, and valueWeight for every value.
+	maxYAML = 64 << 20
+	// valueWeight is about what a value takes in memory beside its text, in bytes, as long as it is kept.
+	valueWeight = 40
 )
 
 // readYAML reads YAML 1.1 or JSON as Kubernetes and Argo CD do, within bounds: a short text can stand
@@ -27,23 +29,34 @@ func readYAML(text []byte, out any) error {
 	return yaml.Unmarshal(text, out)
 }
 
-// boundYAML refuses a text that is too long, or too long once its aliases are expanded.
+// boundYAML refuses a text that is too long, or says too much.
 func boundYAML(text []byte) error {
+	_, err := weighYAML(text)
+	return err
+}
+
+// weighYAML is how much a text says: never less, without aliases, and maybe more than it does.
+func weighYAML(text []byte) (int, error) {
 	if len(text) > maxFileSize {
-		return fmt.Errorf("it is longer than %d MiB", maxFileSize>>20)
+		return 0, fmt.Errorf("it is longer than %d MiB", maxFileSize>>20)
+	}
+	weight := len(text)
+	for _, mark := range []string{",", "\n", "\r", "[", "{", "- ", ": ", "? "} {
+		weight += valueWeight * bytes.Count(text, []byte(mark))
+	}
+	if weight > maxYAML {
+		return 0, errors.New("it holds too many values")
 	}
 	if !bytes.ContainsRune(text, '&') || !bytes.ContainsRune(text, '*') || json.Valid(text) {
-		return nil // there is no alias in it
+		return weight, nil // there is no alias in it
 	}
 	var root yamlnode.Node
 	if err := yamlnode.Unmarshal(text, &root); err != nil {
-		return err
+		return 0, err
 	}
 	e := expansion{sizes: map[*yamlnode.Node]int{}}
-	if _, err := e.size(&root); err != nil {
-		return err
-	}
-	return nil
+	expanded, err := e.size(&root)
+	return max(weight, expanded), err
 }
 
 // expansion computes how long a YAML tree is when aliases are expanded.
@@ -65,14 +78,14 @@ func (e expansion) size(n *yamlnode.Node) (int, error) {
 	if n.Anchor != "" {
 		e.sizes[n] = 0
 	}
-	total := 16 + len(n.Value)
+	total := valueWeight + len(n.Value)
 	for _, child := range n.Content {
 		size, err := e.size(child)
 		if err != nil {
 			return 0, err
 		}
-		if total += size; total > maxExpanded {
-			return 0, fmt.Errorf("its aliases make more than %d MiB of it", maxExpanded>>20)
+		if total += size; total > maxYAML {
+			return 0, fmt.Errorf("its aliases make more than %d MiB of it", maxYAML>>20)
 		}
 	}
 	if n.Anchor != "" {
