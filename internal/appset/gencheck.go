@@ -105,7 +105,7 @@ func checkKind(kind string, v any, at Path, level int, issues *Issues) any {
 	}
 	before := len(*issues)
 	out, _ := checkShape(kind, tree, at, issues).(map[string]any)
-	if template, given := out["template"]; given && emptyTree(template) {
+	if template, given := out["template"]; given && emptyTemplate(template) {
 		delete(out, "template")
 	} else if given && level > 0 {
 		issues.fail(at.With("template"), SummaryUnsupportedField, fmt.Sprintf(
@@ -188,7 +188,23 @@ func checkCombination(kind string, out map[string]any, at Path, level int, issue
 	out["generators"] = checked
 }
 
-// emptyTree reports whether a tree says nothing: Argo CD writes such templates itself.
+// emptyTemplate reports a template that Argo CD itself writes where there is none. Any further field
+// counts, even an empty one: syncPolicy: {} is not the same as no syncPolicy.
+func emptyTemplate(v any) bool {
+	template, ok := v.(map[string]any)
+	if !ok {
+		return emptyTree(v)
+	}
+	spec, _ := template["spec"].(map[string]any)
+	for key := range spec {
+		if key != "project" && key != "destination" {
+			return false
+		}
+	}
+	return emptyTree(v)
+}
+
+// emptyTree reports whether a tree says nothing.
 func emptyTree(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -92,7 +92,7 @@ var differences = []difference{
 		name:      "Application that cannot be deployed",
 		reason:    "A destination with no cluster or two, no source or both source and sources, a source without content: Argo CD creates the Application, which then never syncs.",
 		seen:      func(c *comparison) bool { return slices.ContainsFunc(c.oracle.apps, undeployable) },
-		summaries: []string{appset.SummaryInvalidSpec},
+		summaries: []string{appset.SummaryInvalidSpec, appset.SummaryMissingField},
 	},
 	{
 		name:   "Clusters of one name",
@@ -298,8 +298,8 @@ var unstableFunction = regexp.MustCompile(`(?s){{.*\b(now|ago|date|dateInZone|da
 // countsFar is a tag with a number of more than five digits in it.
 var countsFar = regexp.MustCompile(`(?s){{.*\b[0-9]{6,}\b.*}}`)
 
-// rendered are the Applications as a tree.
-func (c *comparison) rendered() any { return asTree(c.oracle.apps) }
+// rendered are the Applications as a tree, after and before the patch.
+func (c *comparison) rendered() any { return []any{asTree(c.oracle.apps), asTree(c.oracle.unpatched)} }
 
 // between are the parameters of all generators on the way, without those that a template was
 // rendered with only because they are there: an element may hold any text as long as it is not used.
@@ -426,12 +426,12 @@ func undeployable(app v1alpha1.Application) bool {
 	})
 }
 
-// keysCollide reports whether two keys of one map of the template render to the same text, with
-// any of the parameters that it was rendered with.
+// keysCollide reports whether two keys of one map of a template render to the same text, with the
+// parameters that it was rendered with.
 func (c *comparison) keysCollide() bool {
 	spec := c.oracle.set.Spec
-	for _, params := range c.oracle.params {
-		if mapsCollide(c.template(), func(key string) string {
+	for i, params := range c.oracle.params {
+		if mapsCollide(asTree(c.oracle.templates[i]), func(key string) string {
 			text, _ := (&utils.Render{}).Replace(key, params, spec.GoTemplate, spec.GoTemplateOptions)
 			return text
 		}) {

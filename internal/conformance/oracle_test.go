@@ -42,8 +42,11 @@ type seen struct {
 	questions []*v1alpha1.ApplicationSetGenerator
 	// between are parameter sets that a generator gave.
 	between []map[string]any
-	// params are the parameter sets that the template was rendered with.
-	params []map[string]any
+	// params are the parameter sets that a template was rendered with, templates those templates, and
+	// unpatched what that gave.
+	params    []map[string]any
+	templates []*v1alpha1.Application
+	unpatched []*v1alpha1.Application
 }
 
 func newOracle(t testing.TB, w *world) *oracle {
@@ -119,8 +122,12 @@ type observedRender struct {
 }
 
 func (r *observedRender) RenderTemplateParams(tmpl *v1alpha1.Application, policy *v1alpha1.ApplicationSetSyncPolicy, params map[string]any, useGoTemplate bool, options []string) (*v1alpha1.Application, error) {
-	r.seen.params = append(r.seen.params, params)
-	return r.Render.RenderTemplateParams(tmpl, policy, params, useGoTemplate, options)
+	app, err := r.Render.RenderTemplateParams(tmpl, policy, params, useGoTemplate, options)
+	r.seen.params, r.seen.templates = append(r.seen.params, params), append(r.seen.templates, tmpl)
+	if app != nil {
+		r.seen.unpatched = append(r.seen.unpatched, app.DeepCopy())
+	}
+	return app, err
 }
 
 // oracleResult is what becomes of an ApplicationSet that is given to Argo CD.
