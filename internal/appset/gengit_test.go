@@ -86,6 +86,7 @@ func TestFilesThatCannotBeParametersAreErrorsWithTheirName(t *testing.T) {
 		"a long text used often":   {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 900) + "*a]\n", "aliases make more than 64 MiB"},
 		"an anchor in itself":      {"a: &a [*a]\n", "contains itself"},
 		"a file of more than 10 M": {strings.Repeat("a", 10<<20+1), "longer than 10 MiB"},
+		"very many values":         {"[" + strings.Repeat("{},", 1<<20) + "{}]", "too many values"},
 		"very deep nesting":        {strings.Repeat("[", 100_000), "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -131,3 +131,12 @@ func hidden(t *rapid.T, v any) any {
 	}
 	return out
 }
+
+func TestWhatGeneratorsMakeIsBoundedAndReportedOnce(t *testing.T) {
+	e := newEvaluation(t.Context(), &Set{}, nil, Answers{})
+	at := Path{"spec", "generators", 0}
+	if !e.bear(maxGenerated, at) || e.bear(1, at) || e.bear(1, at) {
+		t.Error("the bound is not the bound")
+	}
+	wantIssue(t, e.issues, "spec.generators[0]", SummaryGeneratorFailed, "256 MiB")
+}
