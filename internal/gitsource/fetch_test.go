@@ -143,7 +143,7 @@ func TestFetchAsksForTheCommitAlone(t *testing.T) {
 				if _, err := tree.Read("huge"); err == nil {
 					t.Error("a file beyond the limit is read")
 				} else {
-					fails(t, err, TooLarge, `"huge"`, last, "more than 0 MiB")
+					fails(t, err, TooLarge, `"huge"`, "more than 0 MiB")
 				}
 				if tree.Commit() != last {
 					t.Errorf("the commit is %s, want %s", tree.Commit(), last)

@@ -313,7 +313,7 @@ func FuzzPack(f *testing.F) {
 
 // readEverything reads a tree in all ways, and fails if a file of this machine is read.
 func readEverything(ctx context.Context, t *testing.T, o objects, root plumbing.Hash, l limits) {
-	tree, err := readTree(ctx, o, plumbing.ZeroHash, root, l, "")
+	tree, err := readTree(ctx, o, plumbing.ZeroHash, root, l)
 	if err != nil {
 		if ctx.Err() != nil {
 			t.Fatalf("reading did not end: %v", err)

@@ -140,7 +140,7 @@ func (s *Store) attempt(parent context.Context, r Repository, revision string) (
 	if err != nil {
 		return nil, r.wrap(parent, doing, err)
 	}
-	tree, err := s.read(ctx, o, commit, r)
+	tree, err := s.read(ctx, o, commit)
 	if err != nil {
 		return nil, r.wrap(parent, doing, errors.Join(err, o.close()))
 	}
@@ -153,12 +153,12 @@ func (s *Store) attempt(parent context.Context, r Repository, revision string) (
 	return tree, nil
 }
 
-func (s *Store) read(ctx context.Context, o objects, hash plumbing.Hash, r Repository) (*Tree, error) {
+func (s *Store) read(ctx context.Context, o objects, hash plumbing.Hash) (*Tree, error) {
 	commit, root, err := peel(o, hash, s.limits)
 	if err != nil {
 		return nil, err
 	}
-	return readTree(ctx, o, commit, root, s.limits, SafeURL(r.URL))
+	return readTree(ctx, o, commit, root, s.limits)
 }
 
 // fetch finds the commit of a revision, and its objects.
@@ -217,7 +217,7 @@ func gives(adv *packp.AdvRefs, r references, hash plumbing.Hash) bool {
 // greet connects and asks for the references, for a part of the time only.
 func (s *Store) greet(parent context.Context, r Repository, p place) (server, *packp.AdvRefs, error) {
 	ctx, cancel := context.WithTimeoutCause(parent, s.limits.refs,
-		passing(Unreachable, "the server did not tell its branches and tags within %s", s.limits.refs))
+		fail(Unreachable, "the server did not tell its branches and tags within %s", s.limits.refs))
 	defer cancel()
 	var found server
 	if p.scheme == "ssh" {

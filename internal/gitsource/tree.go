@@ -17,7 +17,6 @@ type Tree struct {
 	commit      string
 	objects     objects
 	limits      limits
-	url         string
 	directories []string
 	names       []string
 	files       map[string]file
@@ -40,7 +39,8 @@ func (t *Tree) Directories() []string { return slices.Clone(t.directories) }
 func (t *Tree) Files() []string { return slices.Clone(t.names) }
 
 // Read is the content of a file of at most 10 MiB. Symbolic links are followed within the repository
-// only. A file that is stored by git LFS is read as its pointer.
+// only. A file that is stored by git LFS is read as its pointer. The error does not say which commit or
+// repository it is.
 func (t *Tree) Read(name string) ([]byte, error) {
 	content, err := t.read(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func (t *Tree) Read(name string) ([]byte, error) {
 		if errors.Is(err, errTooLarge) {
 			kind = TooLarge
 		}
-		return nil, &Error{Kind: kind, text: fmt.Sprintf("reading %q at commit %s of the repository %s: %s", name, t.commit, t.url, err)}
+		return nil, &Error{Kind: kind, text: fmt.Sprintf("reading %q: %s", name, err)}
 	}
 	return content, nil
 }
@@ -149,8 +149,8 @@ func peel(o objects, hash plumbing.Hash, l limits) (commit, tree plumbing.Hash, 
 }
 
 // readTree lists everything that is in a commit.
-func readTree(ctx context.Context, o objects, commit, root plumbing.Hash, l limits, url string) (*Tree, error) {
-	t := &Tree{commit: commit.String(), objects: o, limits: l, url: url, files: map[string]file{}, isDirectory: map[string]bool{}}
+func readTree(ctx context.Context, o objects, commit, root plumbing.Hash, l limits) (*Tree, error) {
+	t := &Tree{commit: commit.String(), objects: o, limits: l, files: map[string]file{}, isDirectory: map[string]bool{}}
 	type level struct {
 		path  string
 		hash  plumbing.Hash

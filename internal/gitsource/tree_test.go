@@ -80,7 +80,7 @@ func TestLinksAreFollowedWithinTheRepository(t *testing.T) {
 		"nothing": "no such file", "../secret": "leads out", "real": "is a directory", "": "is a directory", "/etc/passwd": "",
 	} {
 		content, err := tree.Read(name)
-		if err == nil || !strings.Contains(err.Error(), said) || !strings.Contains(err.Error(), tree.Commit()) {
+		if err == nil || !strings.Contains(err.Error(), said) || !strings.Contains(err.Error(), fmt.Sprintf("reading %q", name)) {
 			t.Errorf("Read(%q) = %q, %v; want %q", name, content, err, said)
 		}
 	}
@@ -178,7 +178,7 @@ func TestFiveThousandDirectoriesTakeLessThanFiveSeconds(t *testing.T) {
 	for name, repository := range transports(t, r) {
 		tree := newTestStore(t).must(t, repository, "main")
 		start := time.Now()
-		again, err := readTree(t.Context(), tree.objects, peeled(t, tree), rootOf(t, tree), defaultLimits(), "")
+		again, err := readTree(t.Context(), tree.objects, peeled(t, tree), rootOf(t, tree), defaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 
@@ -124,10 +125,12 @@ func (in *Inputs) explain(err error, a access, m missed) error {
 	case gitsource.Authentication, gitsource.Missing:
 		advice = in.aboutCredentials(a, m)
 	case gitsource.HostKey:
-		advice = fmt.Sprintf("Argo CD's known host keys are in ConfigMap %s/%s. If the key is the right one: ssh-keyscan HOST | argocd cert add-ssh --batch",
-			in.namespace, hostKeysConfigMap)
+		advice = fmt.Sprintf("Argo CD's known host keys are in ConfigMap %s/%s. If the key is the right one: ssh-keyscan %s | argocd cert add-ssh --batch",
+			in.namespace, hostKeysConfigMap, keyscan(failed.Host))
 	case gitsource.Certificate:
-		advice = fmt.Sprintf("Argo CD trusts the certificates in ConfigMap %s/%s for a host: argocd cert add-tls HOST --from FILE", in.namespace, certificatesConfigMap)
+		host, _ := hostAndPort(failed.Host)
+		advice = fmt.Sprintf("The certificates that Argo CD trusts for a host are in ConfigMap %s/%s: argocd cert add-tls %s --from FILE",
+			in.namespace, certificatesConfigMap, host)
 		if m.certificates != nil {
 			advice = refusal("the certificates that Argo CD trusts could not be read", m.certificates).Error()
 		}
@@ -140,6 +143,23 @@ func (in *Inputs) explain(err error, a access, m missed) error {
 		return err
 	}
 	return fmt.Errorf("%w. %s", err, advice)
+}
+
+// keyscan are the arguments of ssh-keyscan for a host.
+func keyscan(host string) string {
+	name, port := hostAndPort(host)
+	if port == "" {
+		return name
+	}
+	return "-p " + port + " " + name
+}
+
+// hostAndPort takes a host apart; the port is empty if there is none.
+func hostAndPort(host string) (name, port string) {
+	if name, port, err := net.SplitHostPort(host); err == nil {
+		return name, port
+	}
+	return strings.Trim(host, "[]"), ""
 }
 
 // aboutCredentials says where the credentials come from, or would come from.

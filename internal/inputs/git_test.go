@@ -78,7 +78,7 @@ func TestErrorsOfGitSayWhereArgoCDKeepsWhatIsMissing(t *testing.T) {
 			c.secret("all", "repo-creds", map[string]string{"url": plain[:len(plain)-5], "password": "canary"})
 		}, []string{"those of Secret all"}},
 		"credentials hidden":  {plain, func(c *fakeCluster) { c.forbid("list", "secrets") }, []string{"wants credentials", "no credentials were used", "forbidden", `resources: ["secrets"]`, `verbs: ["list"]`}},
-		"no certificate":      {secure, nil, []string{"not trusted", "ConfigMap argocd/argocd-tls-certs-cm"}},
+		"no certificate":      {secure, nil, []string{"not trusted", "ConfigMap argocd/argocd-tls-certs-cm", "add-tls 127.0.0.1 --from"}},
 		"certificates hidden": {secure, func(c *fakeCluster) { c.forbid("get", "configmaps") }, []string{"not trusted", "could not be read", `resources: ["configmaps"]`, `verbs: ["get"]`}},
 		"no host keys":        {"git@localhost:1/repo", func(c *fakeCluster) { c.forbid("get", "configmaps") }, []string{"reading the SSH host keys that Argo CD accepts", `resources: ["configmaps"]`}},
 		"inside the cluster":  {"http://gitea.git.svc.cluster.local:3000/org/repo", nil, []string{"is not found", "gitea.git.svc.cluster.local:3000 looks like a name that is known inside of the cluster only"}},
@@ -126,5 +126,13 @@ func TestUnauthorizedIsNotTakenForUnreadable(t *testing.T) {
 	says(t, err, "looking for Argo CD's credentials of the repository "+plain, "the network is down")
 	if errors.Is(err, argocd.ErrForbidden) {
 		t.Errorf("%v is ErrForbidden", err)
+	}
+}
+
+func TestTheCommandForAHostKeyNamesItsPort(t *testing.T) {
+	for host, want := range map[string]string{"github.com": "github.com", "git.example.com:2222": "-p 2222 git.example.com", "[::1]:2222": "-p 2222 ::1", "[::1]": "::1"} {
+		if got := keyscan(host); got != want {
+			t.Errorf("keyscan(%q) = %q, want %q", host, got, want)
+		}
 	}
 }
