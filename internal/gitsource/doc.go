@@ -80,10 +80,10 @@ func defaultLimits() limits {
 		refs: time.Minute, fetch: 5 * time.Minute,
 		attempts: 3, delay: time.Second,
 		advertisement: 64 << 20, pack: 2 << 30,
-		objects: 2_000_000, entries: 1_000_000,
+		objects: 2_000_000, entries: 500_000,
 		object: 32 << 20, held: 128 << 20,
 		file:  10 << 20,
-		names: 128 << 20, path: 4096, depth: 512,
+		names: 64 << 20, path: 4096, depth: 512,
 		links: 40,
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -271,6 +272,44 @@ func (c *cutWriter) Write(b []byte) (int, error) {
 }
 
 func (c *cutWriter) Flush() { c.ResponseWriter.(http.Flusher).Flush() }
+
+func TestATreeThatIsManyStaysWithinMemory(t *testing.T) {
+	store := memory{}
+	tree := store.add(plumbing.TreeObject, rawEntry("100644", "file", store.add(plumbing.BlobObject, "x").String()))
+	for range 8 { // 100 million paths
+		var entries strings.Builder
+		for n := range 10 {
+			entries.WriteString(rawEntry("40000", fmt.Sprintf("directory-%d", n), tree.String()))
+		}
+		tree = store.add(plumbing.TreeObject, entries.String())
+	}
+	runtime.GC()
+	stop, done := make(chan struct{}), make(chan uint64)
+	go func() {
+		var now runtime.MemStats
+		most := uint64(0)
+		for {
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapAlloc)
+			select {
+			case <-stop:
+				done <- most
+				return
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}()
+	_, err := readTree(t.Context(), store, plumbing.ZeroHash, tree, defaultLimits())
+	close(stop)
+	most := <-done
+	var f *failure
+	if !errors.As(err, &f) || f.kind != TooLarge {
+		t.Errorf("the error is %v", err)
+	}
+	if t.Logf("it took %d MiB", most>>20); most > 512<<20 {
+		t.Errorf("it took %d MiB", most>>20)
+	}
+}
 
 // FuzzPack gives a pack of anything to the reader of packs, and reads what it found as trees.
 func FuzzPack(f *testing.F) {
