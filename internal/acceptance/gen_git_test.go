@@ -105,7 +105,7 @@ func TestAccADirectoryThatIsAddedAfterThePlanWaitsForTheNextOne(t *testing.T) {
 	w.changes(w.planOf(), f.apps("dev", "prod")...)
 	f.release("2", "qa")
 	w.apply("plan.bin")
-	f.must(seen.inOrder(f.apps("dev"), f.apps("prod")), seen.absent(f.app("qa")), f.deploys("2", "dev", "prod"))
+	f.must(seen.historyInOrder(f.apps("dev"), f.apps("prod")), seen.absent(f.app("qa")), f.deploys("2", "dev", "prod"))
 	seen.reset()
 	w.changes(w.planOf(), f.app("qa"))
 	w.apply("plan.bin")
