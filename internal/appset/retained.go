@@ -192,9 +192,9 @@ func without(keys, dropped []string) []string {
 // Effective is the rendered Application as it is to be written over a live one: with the live values
 // of what is retained. Neither is changed.
 //
-// Argo CD writes lists as a whole. So when anything else in a list differs, what it ignores inside of
-// that list is lost there; here it is kept as long as both lists have the same number of entries, and
-// otherwise as rendered.
+// Argo CD writes lists as a whole, without what it ignores inside of them. So when anything else in a
+// list differs, that is lost there; here it is kept as long as both lists have the same number of
+// entries, and otherwise as rendered.
 func (r *Retained) Effective(live, rendered map[string]any) map[string]any {
 	if !r.keepsAnything() || live == nil || ContainsUnknown(rendered) {
 		return rendered
@@ -280,8 +280,8 @@ func overlay(live, bareLive, want, bareWant any) any {
 func overlayFields(live, bareLive, want, bareWant map[string]any) map[string]any {
 	out := map[string]any{}
 	for key := range want {
-		if _, compared := bareWant[key]; compared {
-			out[key] = want[key]
+		if bare, compared := bareWant[key]; compared {
+			out[key] = fresh(want[key], bare)
 		}
 	}
 	for key, now := range live {
@@ -293,6 +293,22 @@ func overlayFields(live, bareLive, want, bareWant map[string]any) map[string]any
 			out[key] = now // ignored
 		case wanted && compared:
 			out[key] = overlay(now, bareNow, want[key], bareNew)
+		}
+	}
+	return out
+}
+
+// fresh is what is rendered where nothing is live yet: without what is ignored, which stays absent,
+// but for lists, which are as rendered.
+func fresh(want, bareWant any) any {
+	m, ok := want.(map[string]any)
+	if !ok {
+		return want
+	}
+	bare, out := asObject(bareWant), map[string]any{}
+	for key, v := range m {
+		if b, compared := bare[key]; compared {
+			out[key] = fresh(v, b)
 		}
 	}
 	return out

@@ -35,6 +35,7 @@ spec:
   project: p
   source: {repoURL: r, path: z, targetRevision: new, helm: {parameters: [{name: image, value: new}, {name: b, value: '2'}]}}
   destination: {name: c}
+  syncPolicy: {automated: {prune: true}, syncOptions: [a]}
 `
 
 func TestWhatIsRetainedKeepsItsLiveValue(t *testing.T) {
@@ -56,9 +57,10 @@ func TestWhatIsRetainedKeepsItsLiveValue(t *testing.T) {
 		"an escaped key":                  {"ignoreApplicationDifferences: [{jsonPointers: [/metadata/labels/a~1b, /metadata/labels/k]}]", "metadata.labels.k", "live"},
 		"an entry of a list": {"ignoreApplicationDifferences: [{jqPathExpressions: ['.spec.source.helm.parameters[] | select(.name == \"image\") | .value']}]", "spec.source.helm.parameters",
 			[]any{map[string]any{"name": "image", "value": "live"}, map[string]any{"name": "b", "value": "2"}}},
-		"an entry by its index": {"ignoreApplicationDifferences: [{jsonPointers: [/spec/source/helm/parameters/0/value]}]", "spec.source.helm.parameters.0.value", "live"},
-		"what is not there":     {"ignoreApplicationDifferences: [{jsonPointers: [/spec/sources/0/path, /spec/x/y], jqPathExpressions: ['.spec.sources[].path']}]", "spec.source.path", "z"},
-		"everything":            {"ignoreApplicationDifferences: [{jsonPointers: [/spec]}]", "spec.source.targetRevision", "live"},
+		"an entry by its index":           {"ignoreApplicationDifferences: [{jsonPointers: [/spec/source/helm/parameters/0/value]}]", "spec.source.helm.parameters.0.value", "live"},
+		"what is not there":               {"ignoreApplicationDifferences: [{jsonPointers: [/spec/sources/0/path, /spec/x/y], jqPathExpressions: ['.spec.sources[].path']}]", "spec.source.path", "z"},
+		"what is ignored in a new object": {"ignoreApplicationDifferences: [{jsonPointers: [/spec/syncPolicy/automated]}]", "spec.syncPolicy", map[string]any{"syncOptions": []any{"a"}}},
+		"everything":                      {"ignoreApplicationDifferences: [{jsonPointers: [/spec]}]", "spec.source.targetRevision", "live"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live, wanted := tree(t, retainedLive), tree(t, retainedWanted)
@@ -76,7 +78,7 @@ func TestWhatIsRetainedKeepsItsLiveValue(t *testing.T) {
 func TestWhatIsRetainedMakesNoDifference(t *testing.T) {
 	const all = `{
 preservedFields: {labels: [k], annotations: [note, more]},
-ignoreApplicationDifferences: [{jsonPointers: [/spec/source/targetRevision, /spec/source/path, /metadata/labels/env], jqPathExpressions: ['.spec.source.helm']}]}`
+ignoreApplicationDifferences: [{jsonPointers: [/spec/source/targetRevision, /spec/source/path, /spec/syncPolicy, /metadata/labels/env], jqPathExpressions: ['.spec.source.helm']}]}`
 	r := retainedBy(t, all)
 	live, wanted := tree(t, retainedLive), tree(t, retainedWanted)
 	labels, annotations := []string{"env", "k"}, []string{"more", "note"}
