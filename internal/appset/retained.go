@@ -104,6 +104,20 @@ func (r *Retained) bare(doc map[string]any) map[string]any {
 	return out
 }
 
+// bareSpec is the spec of a bare document in its normal form: an object of which nothing is left is
+// ignored as a whole (applyIgnoreDifferences in applicationset/utils, Argo CD 3.6.1).
+func bareSpec(bare map[string]any) any {
+	spec, ok := bare["spec"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	out := asObject(plainJSON(Normalize(spec)))
+	if _, compared := spec["project"]; !compared {
+		delete(out, "project")
+	}
+	return out
+}
+
 // remove takes out of a document what the pointer leads to, if it leads anywhere.
 func (p jsonPointer) remove(doc any) {
 	parent, last := doc, p[len(p)-1]
@@ -222,7 +236,7 @@ func (r *Retained) Effective(live, rendered map[string]any) map[string]any {
 		delete(metadata, "finalizers")
 	}
 	if len(r.ignored) > 0 {
-		if spec := overlay(have["spec"], bareHave["spec"], want["spec"], bareWant["spec"]); !reflect.DeepEqual(spec, want["spec"]) {
+		if spec := overlay(have["spec"], bareSpec(bareHave), want["spec"], bareSpec(bareWant)); !reflect.DeepEqual(spec, want["spec"]) {
 			out["spec"] = canonicalNumbers(spec)
 		}
 	}

@@ -97,6 +97,25 @@ ignoreApplicationDifferences: [{jsonPointers: [/spec/source/targetRevision, /spe
 	}
 }
 
+func TestWhatOnlyOthersSetIsKept(t *testing.T) {
+	r := retainedBy(t, "ignoreApplicationDifferences: [{jsonPointers: [/spec/source/kustomize/images, /spec/syncPolicy/automated, /spec/project]}]")
+	live := tree(t, retainedLive)
+	put(live, "spec.source.kustomize", map[string]any{"images": []any{"a:1"}})
+	put(live, "spec.syncPolicy", map[string]any{"automated": map[string]any{"prune": true}})
+	put(live, "spec.project", "theirs")
+	wanted := tree(t, retainedWanted)
+	put(wanted, "spec.syncPolicy", nil)
+	got := r.Effective(live, wanted)
+	for path, want := range map[string]any{
+		"spec.source.kustomize": map[string]any{"images": []any{"a:1"}}, "spec.source.path": "z",
+		"spec.syncPolicy": map[string]any{"automated": map[string]any{"prune": true}}, "spec.project": "theirs",
+	} {
+		if v := get(got, path); !reflect.DeepEqual(v, want) {
+			t.Errorf("%s is %v, want %v", path, v, want)
+		}
+	}
+}
+
 func TestAListOfAnotherLengthIsAsRendered(t *testing.T) {
 	r := retainedBy(t, "ignoreApplicationDifferences: [{jsonPointers: [/spec/source/helm/parameters/0/value]}]")
 	wanted := put(tree(t, retainedWanted), "spec.source.helm.parameters", []any{map[string]any{"name": "image", "value": "new"}})
