@@ -301,12 +301,18 @@ func overlayFields(live, bareLive, want, bareWant map[string]any) map[string]any
 	for key, now := range live {
 		bareNow, compared := bareLive[key]
 		bareNew, wanted := bareWant[key]
-		_, rendered := want[key]
+		desired, rendered := want[key]
+		before, isObject := now.(map[string]any)
+		after, both := desired.(map[string]any)
 		switch {
-		case !wanted && (!compared || rendered):
+		case !wanted && !compared:
 			out[key] = now // ignored
+		case isObject && both:
+			out[key] = overlayFields(before, asObject(bareNow), after, asObject(bareNew))
 		case wanted && compared:
-			out[key] = overlay(now, bareNow, want[key], bareNew)
+			out[key] = overlay(now, bareNow, desired, bareNew)
+		case rendered && !wanted:
+			out[key] = now
 		}
 	}
 	return out

@@ -116,6 +116,23 @@ func TestWhatOnlyOthersSetIsKept(t *testing.T) {
 	}
 }
 
+func TestObjectsWithNothingButIgnoredFieldsAreMergedAllTheSame(t *testing.T) {
+	r := retainedBy(t, "ignoreApplicationDifferences: [{jsonPointers: [/spec/source/helm/releaseName, /spec/syncPolicy/automated]}]")
+	live, wanted := tree(t, retainedLive), tree(t, retainedWanted)
+	put(live, "spec.source.helm", map[string]any{"releaseName": "theirs", "values": "gone"})
+	put(wanted, "spec.source.helm", map[string]any{"releaseName": "ours"})
+	put(live, "spec.syncPolicy", map[string]any{"automated": map[string]any{}})
+	got := r.Effective(live, wanted)
+	for path, want := range map[string]any{
+		"spec.source.helm": map[string]any{"releaseName": "theirs"},
+		"spec.syncPolicy":  map[string]any{"automated": map[string]any{}, "syncOptions": []any{"a"}},
+	} {
+		if v := get(got, path); !reflect.DeepEqual(v, want) {
+			t.Errorf("%s is %v, want %v", path, v, want)
+		}
+	}
+}
+
 func TestAListOfAnotherLengthIsAsRendered(t *testing.T) {
 	r := retainedBy(t, "ignoreApplicationDifferences: [{jsonPointers: [/spec/source/helm/parameters/0/value]}]")
 	wanted := put(tree(t, retainedWanted), "spec.source.helm.parameters", []any{map[string]any{"name": "image", "value": "new"}})
