@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ const (
 var notes []string
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // Argo CD copies all functions for every text; the garbage is short-lived
 	code := m.Run()
 	for _, note := range notes {
 		fmt.Println("note: " + note)
