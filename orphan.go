@@ -25,7 +25,8 @@ func endWithTerraform() {
 
 	terraform := os.Getppid()
 	go func() {
-		for os.Getppid() == terraform {
+		// Of a Terraform that was killed before we came to look, only the log tells.
+		for os.Getppid() == terraform && !unread(os.Stderr.Fd()) {
 			time.Sleep(parentInterval)
 		}
 		time.Sleep(orphanGrace)

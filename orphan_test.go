@@ -13,12 +13,51 @@ import (
 	"time"
 )
 
-// A killed Terraform does not end its plugins, so they have to see it themselves.
-func TestTheProviderEndsAfterAKilledTerraform(t *testing.T) {
+// pluginEnvironment is what Terraform sets for its plugins.
+func pluginEnvironment() []string {
+	return append(os.Environ(),
+		"TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2", "PLUGIN_PROTOCOL_VERSIONS=6")
+}
+
+func buildBinary(t *testing.T) string {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "provider")
 	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
+	return binary
+}
+
+// A Terraform that is killed while its plugin starts is not its parent any more when the plugin first
+// looks: then the pipes that Terraform read from have no other end.
+func TestTheProviderEndsWhenTerraformWasKilledBeforeItsStart(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), orphanGrace+20*time.Second)
+	defer cancel()
+	provider := exec.CommandContext(ctx, buildBinary(t))
+	provider.Env = pluginEnvironment()
+	for _, pipe := range []func() (io.ReadCloser, error){provider.StdoutPipe, provider.StderrPipe} {
+		end, err := pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := end.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := provider.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _ = provider.Wait(); ctx.Err() != nil {
+		t.Fatal("the provider still runs")
+	}
+	if code := provider.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("the provider ended with %s", provider.ProcessState)
+	}
+}
+
+// A killed Terraform does not end its plugins, so they have to see it themselves.
+func TestTheProviderEndsAfterAKilledTerraform(t *testing.T) {
+	binary := buildBinary(t)
 	ended, held, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +66,7 @@ func TestTheProviderEndsAfterAKilledTerraform(t *testing.T) {
 	defer cancel()
 	// The shell becomes the sleep, which stands for Terraform: the provider's parent.
 	terraform := exec.CommandContext(ctx, "sh", "-c", `"$0" & exec sleep 60 >&-`, binary)
-	terraform.Env = append(os.Environ(),
-		"TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2", "PLUGIN_PROTOCOL_VERSIONS=6")
+	terraform.Env = pluginEnvironment()
 	terraform.ExtraFiles = []*os.File{held}
 	started, err := terraform.StdoutPipe()
 	if err != nil {
