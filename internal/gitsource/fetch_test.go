@@ -351,6 +351,10 @@ func TestSafeURLHasNoCredentials(t *testing.T) {
 		"ssh://git:pass@host/repo":                 "ssh://git@host/repo",
 		"git@host:repo":                            "git@host:repo",
 		"git:pass@host:repo":                       "git@host:repo",
+		"https://host/repo?private_token=glpat-x":  "https://host/repo?(hidden)",
+		"https://host/repo#access_token=x":         "https://host/repo#(hidden)",
+		"https://user:p?ss@host/repo":              "https://host/repo",
+		"https://token#rest@host/repo":             "https://token#(hidden)",
 		"https://host/" + strings.Repeat("x", 999): "https://host/" + strings.Repeat("x", 287) + "...",
 	} {
 		if got := SafeURL(raw); got != want {

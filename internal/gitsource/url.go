@@ -124,7 +124,8 @@ func sshLike(raw string) bool {
 	return strings.HasPrefix(strings.ToLower(raw), "ssh://") || !strings.Contains(raw, "://")
 }
 
-// SafeURL is a repository's URL as it may be printed: without the credentials that it may hold.
+// SafeURL is a repository's URL as it may be printed: without the credentials that it may hold, also those
+// that somebody has put behind a question mark, where no repository has any.
 func SafeURL(raw string) string {
 	raw = strings.TrimSpace(raw)
 	info := userinfo(raw)
@@ -136,6 +137,11 @@ func SafeURL(raw string) string {
 			raw = strings.Replace(raw, info+"@", name+"@", 1)
 		default:
 			raw = strings.Replace(raw, info+"@", "", 1)
+		}
+	}
+	if !sshLike(raw) {
+		if i := strings.IndexAny(raw, "?#"); i >= 0 && i < len(raw)-1 {
+			raw = raw[:i+1] + "(hidden)"
 		}
 	}
 	return oneLine(raw, 300)
