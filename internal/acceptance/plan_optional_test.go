@@ -67,6 +67,13 @@ var groups = []group{
 		{"timeouts.delete", "10m", nil},
 		{"spec.go_template", true, nil},
 		{"spec.go_template_options", list{"missingkey=error"}, list{}},
+		{"spec.template_patch", "metadata:\n  labels:\n    patched: yes-it-is\n", ""},
+		{"spec.preserved_fields.labels", list{"kept"}, list{}},
+		{"spec.preserved_fields.annotations", list{"example.com/kept"}, list{}},
+		{"spec.ignore_application_differences", list{
+			obj{"name": "nobody", "json_pointers": list{"/spec/info"}, "jq_path_expressions": list{".spec.revisionHistoryLimit"}},
+		}, list{}},
+		{"spec.sync_policy.applications_sync", "sync", nil},
 		{"spec.strategy.type", "RollingSync", ""},
 		{"spec.strategy.deletion_order", "Reverse", ""},
 		{"spec.strategy.rolling_sync.steps", list{
