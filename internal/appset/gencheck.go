@@ -11,7 +11,8 @@ import (
 // where a plan looks whenever it is made.
 
 var labelSelectorShape = object(fields{
-	"matchLabels": mapOf(text()),
+	// Left out, a label that is null would widen the selector to every cluster.
+	"matchLabels": mapOf(text()).withoutNulls(),
 	"matchExpressions": list(object(fields{
 		"key": text(), "operator": text(), "values": list(text()),
 	}).requires("key", "operator")),

@@ -260,3 +260,20 @@ func TestReferenceInputs(t *testing.T) {
 	_, issues = caseOf(t, "clusters-fasttemplate.yaml").Render(t.Context(), fake, appset.Answers{})
 	wantFailure(t, issues, "spec.template.spec.destination.server", "{{url}} has no parameter", `directory "clusters/c"`)
 }
+
+func TestALabelWithoutAValueNeverMeansEveryCluster(t *testing.T) {
+	for name, c := range map[string]struct{ generators, at string }{
+		"clusters":        {`[{clusters: {selector: {matchLabels: {env: null}}}}]`, "spec.generators[0].clusters.selector.matchLabels.env"},
+		"beside the kind": {`[{list: {elements: [{name: a}]}, selector: {matchLabels: {name: null}}}]`, "spec.generators[0].selector.matchLabels.name"},
+		"decisions":       {`[{clusterDecisionResource: {configMapRef: decide, labelSelector: {matchLabels: {a: null}}}}]`, "spec.generators[0].clusterDecisionResource.labelSelector.matchLabels.a"},
+		"inside of matrix": {`[{matrix: {generators: [{list: {elements: [{x: a}]}}, {clusters: {selector: {match_labels: {env: null}}}}]}}]`,
+			"spec.generators[0].matrix.generators[1].clusters.selector.matchLabels.env"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, issues := appset.Decode("set", "argocd", specOf(t, true, c.generators))
+			if len(issues) != 1 || issues[0].Summary != appset.SummaryWrongType || !strings.Contains(issues[0].Detail, c.at+" must be a string, but is null") {
+				t.Errorf("got %s", issues)
+			}
+		})
+	}
+}

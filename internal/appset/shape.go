@@ -36,6 +36,8 @@ type shape struct {
 	keepZero bool
 	// literal: a template makes no sense here.
 	literal bool
+	// noNulls: a key of a map that has no value is a mistake; without it, the map would mean something else.
+	noNulls bool
 }
 
 type fields map[string]*shape
@@ -50,6 +52,10 @@ func list(elem *shape) *shape       { return &shape{kind: kindList, elem: elem} 
 func mapOf(elem *shape) *shape      { return &shape{kind: kindMap, elem: elem} }
 func (s *shape) withZero() *shape   { s.keepZero = true; return s }
 func (s *shape) noTemplate() *shape { s.literal = true; return s }
+func (s *shape) withoutNulls() *shape {
+	s.noNulls = true
+	return s
+}
 
 func (s *shape) requires(names ...string) *shape {
 	s.required = names
@@ -97,7 +103,7 @@ func (s *shape) check(path Path, v any, issues *Issues) any {
 		if m, ok := v.(map[string]any); ok {
 			out := make(map[string]any, len(m))
 			for _, key := range sortedKeys(m) {
-				if m[key] != nil {
+				if m[key] != nil || s.noNulls {
 					out[key] = s.elem.check(path.With(key), m[key], issues)
 				}
 			}

@@ -223,6 +223,12 @@ var differences = []difference{
 		summaries: []string{appset.SummaryGeneratorFailed},
 	},
 	{
+		name:      "Labels without a value",
+		reason:    "A label that is null in matchLabels is dropped, or becomes an empty text: the selector asks for something else, mostly for every cluster.",
+		seen:      func(c *comparison) bool { return nullLabel(c.manifest["spec"]) },
+		summaries: []string{appset.SummaryWrongType},
+	},
+	{
 		name:   "Templates that are too large",
 		reason: "A template that fills the memory of the machine that plans is stopped: etcd keeps no object above 1.5 MiB anyway.",
 		seen: func(c *comparison) bool {
@@ -330,6 +336,28 @@ func (c *comparison) selectorHolds(part string) bool {
 	found := false
 	c.eachEntry(func(entry map[string]any, _ int) { found = found || anyText(entry["selector"], holds(part)) })
 	return found
+}
+
+// nullLabel reports whether a selector somewhere in the tree holds a label that is null.
+func nullLabel(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, e := range v {
+			if labels, ok := e.(map[string]any); ok && (key == "matchLabels" || key == "match_labels") {
+				for _, value := range labels {
+					if value == nil {
+						return true
+					}
+				}
+			}
+			if nullLabel(e) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, nullLabel)
+	}
+	return false
 }
 
 // nestedTemplate reports whether a generator inside of another one has a template.
