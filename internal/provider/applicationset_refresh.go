@@ -79,7 +79,17 @@ func targetsSince(before targets, live []rollout.Live) (targets, diag.Diagnostic
 	diags.AddWarning("Revisions not compared", fmt.Sprintf(
 		"Argo CD cannot compare %s. The plan uses the revisions that were known before. Argo CD says of %s:\n%s\n\n"+
 			"When its source is there again: argocd app get %s --hard-refresh", shorten(names), names[0], said[names[0]], names[0]))
-	return targetsAt(live, pins), diags
+	now := targetsAt(live, pins)
+	for i := range live {
+		// Whether it is in sync is not known now, so it stays where it was to be: a plan during an outage
+		// must not roll out what was at rest.
+		if l := &live[i]; said[l.Name] != "" {
+			if k := before.known(l.Name); k != nil && k.Hash == l.Hash {
+				now.Apps[l.Name] = *k
+			}
+		}
+	}
+	return now, diags
 }
 
 // answers tells whether Argo CD would compare an Application when it is asked, and do no more

@@ -87,3 +87,23 @@ func TestWhatCannotBeComparedKeepsTheRevisionThatWasKnown(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatCannotBeComparedStaysWhereItWasToBe(t *testing.T) {
+	broken := app("a", "", main1)
+	broken.Hash, broken.Sync.Status, broken.Deployed = "h", "Unknown", rollout.Deployed{ID: 1, Revisions: []string{shaA}, OfSpec: true}
+	broken.Errors = []rollout.Condition{{Type: "ComparisonError", Message: "repository not found"}}
+	for name, c := range map[string]struct {
+		hash, want string
+	}{
+		"the branch had moved elsewhere when it was compared last": {"h", shaA},
+		"its spec is another one since":                            {"other", shaB},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := newTargets(rollout.Pins{main1: shaB}, map[string]rollout.KnownTarget{"a": {Hash: c.hash, Revisions: []string{shaA}}})
+			got, _ := targetsSince(before, []rollout.Live{broken})
+			if k := got.known("a"); k == nil || !slices.Equal(k.Revisions, []string{c.want}) {
+				t.Errorf("it is to be rolled out to %+v, not %s", k, c.want)
+			}
+		})
+	}
+}
