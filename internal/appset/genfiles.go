@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -50,7 +51,10 @@ func parseObjects(text []byte) ([]map[string]any, error) {
 		return []map[string]any{object}, nil
 	}
 	objects := []map[string]any{}
-	if yaml.Unmarshal(text, &objects) != nil {
+	if again := yaml.Unmarshal(text, &objects); again != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(again, &wrong) {
+			return nil, fmt.Errorf("it must hold an object or a list of objects, but there is a %s", wrong.Value)
+		}
 		return nil, fmt.Errorf("it must hold an object or a list of objects: %w", err)
 	}
 	for i, object := range objects {

@@ -80,7 +80,7 @@ func TestFilesThatCannotBeParametersAreErrorsWithTheirName(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ content, word string }{
 		"a list of numbers":        {"- 1\n", "an object or a list of objects"},
-		"a text":                   {"hello\n", "an object or a list of objects"},
+		"a text":                   {"hello\n", "an object or a list of objects, but there is a string"},
 		"broken YAML":              {"a: [", "cannot be read as parameters"},
 		"YAML that grows":          {bomb, "aliases"},
 		"a long text used often":   {"a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 900) + "*a]\n", "aliases make more than 64 MiB"},

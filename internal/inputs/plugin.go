@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -267,7 +268,12 @@ func decodePlugin(text []byte) ([]map[string]any, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("its answer is empty")
 	}
-	if err := json.Unmarshal(text, &answer); err != nil {
+	err := json.Unmarshal(text, &answer)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return nil, fmt.Errorf("its answer is not JSON of the form {\"output\": {\"parameters\": [{...}]}}: %s is of type %s",
+			cmp.Or(wrong.Field, "all of it"), wrong.Value)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("its answer is not JSON of the form {\"output\": {\"parameters\": [{...}]}}: %s", short(err.Error()))
 	}
 	if answer.Output == nil || answer.Output.Parameters == nil {
