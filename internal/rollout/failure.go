@@ -131,11 +131,11 @@ func (e *engine) timedOut(a *app, now time.Time) {
 	if a.live != nil {
 		said = joinNonEmpty(said, a.remains())
 	}
-	e.failWith(a, Failure{Kind: e.lateness(a), Said: said}, now)
+	e.failWith(a, Failure{Kind: e.lateness(a, now), Said: said}, now)
 }
 
 // lateness is the kind of failure of an Application whose time is over: what it waited for.
-func (e *engine) lateness(a *app) Kind {
+func (e *engine) lateness(a *app, now time.Time) Kind {
 	l := a.live
 	switch {
 	case a.want == nil:
@@ -148,12 +148,19 @@ func (e *engine) lateness(a *app) Kind {
 		return KindSyncWindow
 	case l.Operation.Active() && !a.ours():
 		return KindOccupied
+	case a.waitsForArgoCD() && now.Sub(a.asked) >= refreshTimeout/2:
+		return KindSilent
 	case a.state == verifying && l.Health.Type == Progressing:
 		return KindProgressing
 	case l.Health.Type == Suspended && (a.state == verifying || a.state == awaiting):
 		return KindSuspended
 	}
 	return KindTimeout
+}
+
+// waitsForArgoCD tells that Argo CD has neither taken up our operation nor answered our refresh yet.
+func (a *app) waitsForArgoCD() bool {
+	return a.refresh != "" || a.state == flying && a.live.Operation.Pending == a.token && a.live.Operation.Token != a.token
 }
 
 // cancel ends the run at once; running operations go on in Argo CD and are found again by the next run.

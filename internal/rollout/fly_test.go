@@ -85,6 +85,18 @@ func TestFollowingOurOperation(t *testing.T) {
 			d.accept(d.asked("a", Terminate))
 			d.over(false)
 		},
+		"a controller that has not started the operation when its time is over is named as well": func(t *testing.T, _ *desk) {
+			for timeout, want := range map[time.Duration]Kind{refreshTimeout / 2: KindSilent, refreshTimeout/2 - 1: KindTimeout} {
+				opt := deskOptions()
+				opt.AppTimeout = timeout
+				d := newDesk(t, planOf("a"), opt)
+				d.see("a", old)
+				d.listed()
+				d.accept(d.asked("a", Write))
+				d.pass(timeout)
+				d.failed("a", want, "waiting for Argo CD to start the operation")
+			}
+		},
 		"an operation that vanished is asked for three times, then given up": func(t *testing.T, d *desk) {
 			for range maxSubmits {
 				d.unfailed()
