@@ -148,12 +148,12 @@ func (e *engine) lateness(a *app, now time.Time) Kind {
 		return KindSyncWindow
 	case l.Operation.Active() && !a.ours():
 		return KindOccupied
-	case a.waitsForArgoCD() && now.Sub(a.asked) >= refreshTimeout/2:
-		return KindSilent
 	case a.state == verifying && l.Health.Type == Progressing:
 		return KindProgressing
 	case l.Health.Type == Suspended && (a.state == verifying || a.state == awaiting):
 		return KindSuspended
+	case a.waitsForArgoCD() && now.Sub(a.asked) >= refreshTimeout/2:
+		return KindSilent
 	}
 	return KindTimeout
 }
