@@ -58,7 +58,7 @@ func TestAccSecretsThatCannotBeReadAreNotTakenForNoClusters(t *testing.T) {
 	f := newFixture(t)
 	w, seen := f.workspace(), f.record()
 	s := f.generated(list{f.clusters()}, clusterEnv, "dev", "prod")
-	s.Rollout = quick(obj{"allow_empty": true, "max_deletions": "100%"})
+	s.Rollout = patient(obj{"allow_empty": true, "max_deletions": "100%"})
 	f.release("1", "dev", "prod", "more")
 	f.register("dev", "prod")
 	w.configure(s)

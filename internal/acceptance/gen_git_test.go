@@ -76,7 +76,7 @@ func TestAccMatrixAndMergeCombineClustersAndGit(t *testing.T) {
 	}}}
 	s.Spec["generators"] = list{obj{"matrix": obj{"generators": list{merge, teams}}}}
 	s.Labels["tier"] = `{{if hasKey . "tier"}}{{.tier}}{{else}}silver{{end}}`
-	s.Rollout = quick(obj{"max_deletions": 0})
+	s.Rollout = patient(obj{"max_deletions": 0})
 	s.named("{{.name}}-{{.path.basename}}")
 	w.configure(s)
 	w.apply()
@@ -146,7 +146,7 @@ func TestAccAGeneratorThatFailsKeepsThePlanAndDeletesNothing(t *testing.T) {
 	w, seen := f.workspace(), f.record()
 	s := f.generated(list{f.directories()}, directoryEnv, "dev", "prod").named(directoryName)
 	s.Source = obj{"repo_url": f.repo.URL(), "target_revision": "main", "path": "{{.path.path}}"}
-	s.Rollout = quick(obj{"allow_empty": true, "max_deletions": "100%"})
+	s.Rollout = patient(obj{"allow_empty": true, "max_deletions": "100%"})
 	s.named(directoryName)
 	f.release("1", "dev", "prod")
 	w.configure(s)

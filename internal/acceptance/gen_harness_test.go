@@ -24,8 +24,14 @@ func (f *fixture) generated(generators any, env string, envs ...string) *set {
 	s := f.newSet(nil, envs...)
 	s.Spec = obj{"generators": generators}
 	s.Labels = obj{"env": env}
-	s.Rollout = quick()
+	s.Rollout = patient()
 	return s
+}
+
+// patient are rollout settings that are quick but for what Argo CD tries again after 10 s: the first of several
+// Applications that create the same namespace at once wins.
+func patient(more ...obj) obj {
+	return quick(append([]obj{{"error_grace": "15s"}}, more...)...)
 }
 
 // named changes the template's name.

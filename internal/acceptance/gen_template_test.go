@@ -43,7 +43,7 @@ func TestAccApplicationsSyncSaysWhatAnApplyMayDo(t *testing.T) {
 			w, seen := f.workspace(), f.record()
 			s := f.newSet([]string{"dev", "old/dev", "prod"}, "dev", "prod")
 			s.Spec = obj{"sync_policy": obj{"applications_sync": test.policy}}
-			s.Rollout = quick()
+			s.Rollout = patient()
 			f.release("1", "dev", "old", "prod", "new")
 			w.configure(s)
 			w.apply()
