@@ -102,11 +102,11 @@ const hidden = "(hidden)"
 
 // scrub removes the credentials of the repository from a text, and makes one line of it.
 func (r Repository) scrub(text string) string {
-	text = oneLine(text, 4000)
+	text = OneLine(text, 4000)
 	for _, secret := range r.secrets() {
 		text = strings.ReplaceAll(text, secret, hidden)
 	}
-	return oneLine(text, 600)
+	return OneLine(text, 600)
 }
 
 // shortestLine is how long a line of a key is at least that is looked for by itself, and a name in a
@@ -121,7 +121,7 @@ func (r Repository) secrets() []string {
 			if v = strings.TrimSpace(v); v == "" {
 				continue
 			}
-			found = append(found, v, oneLine(v, len(v)), url.QueryEscape(v), url.PathEscape(v), strings.Trim(strconv.Quote(v), `"`),
+			found = append(found, v, OneLine(v, len(v)), url.QueryEscape(v), url.PathEscape(v), strings.Trim(strconv.Quote(v), `"`),
 				base64.StdEncoding.EncodeToString([]byte(v)))
 		}
 	}
@@ -153,8 +153,8 @@ func (r Repository) secrets() []string {
 	return slices.Compact(found)
 }
 
-// oneLine is what others have said, in at most limit bytes, without control characters.
-func oneLine(text string, limit int) string {
+// OneLine is what others have said, in at most limit bytes, without control characters.
+func OneLine(text string, limit int) string {
 	text = strings.Map(func(c rune) rune {
 		switch {
 		case unicode.IsSpace(c):

@@ -308,7 +308,7 @@ func TestURLsThatAreNone(t *testing.T) {
 		"./repo":                   "this is no URL",
 		`C:\repo`:                  "this is no URL",
 		"git://host/repo":          "git:// is not supported",
-		"ext::sh -c touch% /tmp/x": "this is no URL",
+		"ext::sh -c touch% marker": "this is no URL",
 		"ext://sh":                 "ext:// is not supported",
 		"https://":                 "no host",
 		"https://host/repo?x=y":    "no query",

@@ -220,12 +220,12 @@ func (s *httpServer) rejected(answer *http.Response, kind string) error {
 	if strings.HasPrefix(kind, "text/plain") {
 		const enough = 1000
 		if text, err := io.ReadAll(io.LimitReader(answer.Body, enough)); err == nil && len(text) > 0 {
-			said = ": " + oneLine(string(text), 300)
+			said = ": " + OneLine(string(text), 300)
 		}
 	}
 	switch code := answer.StatusCode; {
 	case code == http.StatusOK:
-		return fail(Invalid, "the server answered with %q instead of a list of branches and tags: this is no git repository, or something else answers in its place, like a login page", oneLine(kind, 60))
+		return fail(Invalid, "the server answered with %q instead of a list of branches and tags: this is no git repository, or something else answers in its place, like a login page", OneLine(kind, 60))
 	case code == http.StatusUnauthorized && s.authorize == nil:
 		return fail(Authentication, "the server wants credentials (401)%s", said)
 	case code == http.StatusUnauthorized:
@@ -237,9 +237,9 @@ func (s *httpServer) rejected(answer *http.Response, kind string) error {
 	case code == http.StatusNotFound, code == http.StatusGone:
 		return fail(Missing, "there is no such repository, or the credentials may not see it (%d)%s", code, said)
 	case code == http.StatusTooManyRequests || code >= 500:
-		return passing(Unreachable, "the server answered %s%s", oneLine(answer.Status, 60), said)
+		return passing(Unreachable, "the server answered %s%s", OneLine(answer.Status, 60), said)
 	default:
-		return fail(Other, "the server answered %s%s", oneLine(answer.Status, 60), said)
+		return fail(Other, "the server answered %s%s", OneLine(answer.Status, 60), said)
 	}
 }
 
@@ -257,7 +257,7 @@ func unreached(err error) error {
 	var dns *net.DNSError
 	var alert tls.AlertError
 	var record tls.RecordHeaderError
-	text := oneLine(err.Error(), 300)
+	text := OneLine(err.Error(), 300)
 	switch {
 	case errors.As(err, &followed):
 		return fail(Invalid, "%s", followed.text)

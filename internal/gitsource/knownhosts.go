@@ -34,7 +34,7 @@ func parseKnownHosts(text string) (knownHosts, error) {
 			continue // empty, or a comment
 		}
 		if err != nil {
-			return knownHosts{}, fail(HostKey, "line %d of the known host keys cannot be read: %s", number+1, oneLine(err.Error(), 100))
+			return knownHosts{}, fail(HostKey, "line %d of the known host keys cannot be read: %s", number+1, OneLine(err.Error(), 100))
 		}
 		found.lines = append(found.lines, knownHost{marker, hosts, key})
 	}
@@ -59,7 +59,7 @@ func (k knownHosts) check(address string, remote net.Addr, key ssh.PublicKey) er
 	var f *failure
 	err := checker.CheckHostKey(address, remote, key)
 	if err != nil && !errors.As(err, &f) {
-		return fail(HostKey, "the host certificate of %s is not valid: %s", hostName(address), oneLine(err.Error(), 200))
+		return fail(HostKey, "the host certificate of %s is not valid: %s", hostName(address), OneLine(err.Error(), 200))
 	}
 	return err
 }

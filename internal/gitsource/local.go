@@ -33,7 +33,7 @@ func openLocal(path string) (*local, error) {
 		return nil, fail(Missing, "there is no git repository at %s on this machine", path)
 	}
 	if err != nil {
-		return nil, fail(Missing, "the git repository at %s on this machine cannot be opened: %s", path, oneLine(err.Error(), 200))
+		return nil, fail(Missing, "the git repository at %s on this machine cannot be opened: %s", path, OneLine(err.Error(), 200))
 	}
 	opened, ok := repository.Storer.(*filesystem.Storage)
 	if !ok {
@@ -51,7 +51,7 @@ func (l *local) references() (references, error) {
 	defer l.mu.Unlock()
 	r := references{byName: map[string]plumbing.Hash{}, commits: map[string]plumbing.Hash{}}
 	damaged := func(err error) error {
-		return fail(Invalid, "its branches and tags cannot be read: %s", oneLine(err.Error(), 200))
+		return fail(Invalid, "its branches and tags cannot be read: %s", OneLine(err.Error(), 200))
 	}
 	all, err := l.store.IterReferences()
 	if err != nil {
@@ -86,7 +86,7 @@ func (l *local) object(hash plumbing.Hash, limit int64) (_ plumbing.ObjectType, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	damaged := func(err error) error {
-		return fail(Invalid, "its objects cannot be read: %s", oneLine(err.Error(), 200))
+		return fail(Invalid, "its objects cannot be read: %s", OneLine(err.Error(), 200))
 	}
 	found, err := l.store.EncodedObject(plumbing.AnyObject, hash)
 	switch {
@@ -123,7 +123,7 @@ func (l *local) commits(prefix string) ([]plumbing.Hash, error) {
 	}
 	candidates, err := l.store.HashesWithPrefix(begin)
 	if err != nil {
-		return nil, fail(Invalid, "its objects cannot be read: %s", oneLine(err.Error(), 200))
+		return nil, fail(Invalid, "its objects cannot be read: %s", OneLine(err.Error(), 200))
 	}
 	var found []plumbing.Hash
 	for _, hash := range candidates {

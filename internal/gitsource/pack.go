@@ -87,7 +87,7 @@ func receive(ctx context.Context, r io.Reader, l limits) (_ *pack, err error) {
 	case err != nil && ended(err):
 		return nil, passing(Unreachable, "the connection ended in the middle of the objects, after %d bytes", n)
 	case err != nil:
-		return nil, passing(Unreachable, "the objects did not come to the end: %s", oneLine(err.Error(), 300))
+		return nil, passing(Unreachable, "the objects did not come to the end: %s", OneLine(err.Error(), 300))
 	case n > l.pack:
 		return nil, fail(TooLarge, "its objects have more than %d MiB; name a branch or a tag, so that only the newest commit is fetched", l.pack>>20)
 	case n == 0:
@@ -126,7 +126,7 @@ func (p *pack) index(ctx context.Context) error {
 		if ended(err) {
 			return passing(Unreachable, "the connection ended in the middle of the objects")
 		}
-		return fail(Invalid, "the server sent damaged objects: %s", oneLine(err.Error(), 200))
+		return fail(Invalid, "the server sent damaged objects: %s", OneLine(err.Error(), 200))
 	}
 	if err := p.resolve(ctx, named); err != nil {
 		return err
@@ -324,7 +324,7 @@ func varint(b []byte) (n uint64, rest []byte, ok bool) {
 }
 
 func damaged(err error) error {
-	return fail(Invalid, "the server sent damaged objects: %s", oneLine(err.Error(), 200))
+	return fail(Invalid, "the server sent damaged objects: %s", OneLine(err.Error(), 200))
 }
 
 func (p *pack) object(hash plumbing.Hash, limit int64) (plumbing.ObjectType, []byte, error) {

@@ -110,7 +110,7 @@ func (s *sshServer) begin(ctx context.Context) (*sshTalk, *packp.AdvRefs, error)
 	_ = client.Close()
 	var f *failure
 	if said := talk.stderr.String(); said != "" && ctx.Err() == nil && errors.As(err, &f) && f.kind == Unreachable {
-		err = fail(Missing, "there is no such repository, or the key may not read it; the server says: %s", oneLine(said, 300))
+		err = fail(Missing, "there is no such repository, or the key may not read it; the server says: %s", OneLine(said, 300))
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -120,7 +120,7 @@ func (s *sshServer) begin(ctx context.Context) (*sshTalk, *packp.AdvRefs, error)
 
 func (s *sshServer) start(t *sshTalk) (*packp.AdvRefs, error) {
 	lost := func(err error) error {
-		return passing(Unreachable, "the SSH server gave no session: %s", oneLine(err.Error(), 300))
+		return passing(Unreachable, "the SSH server gave no session: %s", OneLine(err.Error(), 300))
 	}
 	var err error
 	if t.session, err = t.client.NewSession(); err != nil {
@@ -230,7 +230,7 @@ func (s *sshServer) config() (*ssh.ClientConfig, error) {
 // handshake is why an SSH connection was not made.
 func (s *sshServer) handshake(ctx context.Context, err error) error {
 	var f *failure
-	text := oneLine(err.Error(), 300)
+	text := OneLine(err.Error(), 300)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

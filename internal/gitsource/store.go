@@ -244,7 +244,7 @@ func (s *Store) greet(parent context.Context, r Repository, p place) (server, *p
 func (s *Store) order(ctx context.Context, from server, adv *packp.AdvRefs, o order) (objects, error) {
 	request, err := o.encode(adv)
 	if err != nil {
-		return nil, fail(Invalid, "the server's own description cannot be understood: %s", oneLine(err.Error(), 200))
+		return nil, fail(Invalid, "the server's own description cannot be understood: %s", OneLine(err.Error(), 200))
 	}
 	answer, err := from.pack(ctx, request)
 	if err != nil {

@@ -179,7 +179,7 @@ func readTree(ctx context.Context, o objects, commit, root plumbing.Hash, l limi
 				full = current.path + "/" + e.name
 			}
 			if len(full) > l.path || current.depth >= l.depth {
-				return nil, fail(TooLarge, "commit %s has a path of more than %d bytes or %d directories: %q", t.commit, l.path, l.depth, oneLine(full, 100))
+				return nil, fail(TooLarge, "commit %s has a path of more than %d bytes or %d directories: %q", t.commit, l.path, l.depth, OneLine(full, 100))
 			}
 			if _, twice := t.files[full]; twice || t.isDirectory[full] {
 				return nil, fail(Invalid, "commit %s has two entries of the name %q", t.commit, full)

@@ -83,7 +83,7 @@ func parse(raw string) (place, error) {
 		}
 		return p, nil
 	}
-	return place{}, fail(Invalid, "the scheme %s:// is not supported: use https://, http://, ssh:// or file://", oneLine(u.Scheme, 20))
+	return place{}, fail(Invalid, "the scheme %s:// is not supported: use https://, http://, ssh:// or file://", OneLine(u.Scheme, 20))
 }
 
 func sshPlace(user, password, address, path string) (place, error) {
@@ -144,7 +144,7 @@ func SafeURL(raw string) string {
 			raw = raw[:i+1] + "(hidden)"
 		}
 	}
-	return oneLine(raw, 300)
+	return OneLine(raw, 300)
 }
 
 // hostOf is the host of a URL, with its port if it has one.

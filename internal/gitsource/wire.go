@@ -39,7 +39,7 @@ func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 	case err == nil && adv.IsEmpty(), errors.Is(err, packp.ErrEmptyAdvRefs):
 		return nil, fail(Revision, "it has no commits yet")
 	case errors.As(err, &said):
-		return nil, fail(Missing, "the server says: %s", oneLine(said.Text, 300))
+		return nil, fail(Missing, "the server says: %s", OneLine(said.Text, 300))
 	case err != nil && bounded.N == 0:
 		return nil, fail(TooLarge, "its list of branches and tags has more than %d MiB", limit>>20)
 	case errors.Is(err, packp.ErrEmptyInput):
@@ -47,11 +47,11 @@ func decodeRefs(r io.Reader, limit int64) (*packp.AdvRefs, error) {
 	case err != nil && watched.ended:
 		return nil, passing(Unreachable, "the connection ended in the middle of the list of branches and tags")
 	case err != nil:
-		return nil, fail(Invalid, "the server does not speak the git protocol: %s", oneLine(err.Error(), 300))
+		return nil, fail(Invalid, "the server does not speak the git protocol: %s", OneLine(err.Error(), 300))
 	}
 	for _, format := range adv.Capabilities.Get(capability.ObjectFormat) {
 		if format != "sha1" {
-			return nil, fail(Invalid, "it names its objects by %s; only sha1 is supported", oneLine(format, 40))
+			return nil, fail(Invalid, "it names its objects by %s; only sha1 is supported", OneLine(format, 40))
 		}
 	}
 	return adv, nil
@@ -131,7 +131,7 @@ func (o order) packOf(adv *packp.AdvRefs, answer io.Reader) (io.Reader, error) {
 	if o.shallowFrom(adv) {
 		for lines.Scan() && len(lines.Bytes()) > 0 { // a flush ends the list of commits without parents
 			if !bytes.HasPrefix(lines.Bytes(), []byte("shallow ")) && !bytes.HasPrefix(lines.Bytes(), []byte("unshallow ")) {
-				return nil, fail(Invalid, "the server answered %q where the depth was to be confirmed", oneLine(string(lines.Bytes()), 100))
+				return nil, fail(Invalid, "the server answered %q where the depth was to be confirmed", OneLine(string(lines.Bytes()), 100))
 			}
 		}
 		if err := lines.Err(); err != nil {
@@ -142,7 +142,7 @@ func (o order) packOf(adv *packp.AdvRefs, answer io.Reader) (io.Reader, error) {
 		return nil, refused(lines.Err())
 	}
 	if line := lines.Bytes(); !bytes.HasPrefix(line, []byte("NAK")) && !bytes.HasPrefix(line, []byte("ACK ")) {
-		return nil, fail(Invalid, "the server answered %q where NAK was expected", oneLine(string(line), 100))
+		return nil, fail(Invalid, "the server answered %q where NAK was expected", OneLine(string(line), 100))
 	}
 	if adv.Capabilities.Supports(capability.Sideband64k) {
 		return sideband.NewDemuxer(sideband.Sideband64k, buffered), nil
@@ -155,11 +155,11 @@ func refused(err error) error {
 	var said *pktline.ErrorLine
 	switch {
 	case errors.As(err, &said) && bytes.Contains([]byte(said.Text), []byte("not our ref")):
-		return fail(Revision, "the server does not have, or does not give, this commit: %s", oneLine(said.Text, 200))
+		return fail(Revision, "the server does not have, or does not give, this commit: %s", OneLine(said.Text, 200))
 	case errors.As(err, &said):
-		return fail(Other, "the server says: %s", oneLine(said.Text, 300))
+		return fail(Other, "the server says: %s", OneLine(said.Text, 300))
 	case err == nil || ended(err):
 		return passing(Unreachable, "the connection ended before the objects came")
 	}
-	return passing(Unreachable, "the connection broke before the objects came: %s", oneLine(err.Error(), 300))
+	return passing(Unreachable, "the connection broke before the objects came: %s", OneLine(err.Error(), 300))
 }

@@ -15,11 +15,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/gitsource"
 )
 
 const (
@@ -241,22 +241,7 @@ func saidOf(text []byte) string {
 }
 
 // short is one line of what others have said.
-func short(text string) string {
-	const most = 300
-	text = strings.Map(func(c rune) rune {
-		switch {
-		case unicode.IsSpace(c):
-			return ' '
-		case !unicode.IsPrint(c):
-			return '.'
-		}
-		return c
-	}, strings.TrimSpace(text))
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
-}
+func short(text string) string { return gitsource.OneLine(text, 300) }
 
 // decodePlugin reads an answer: {"output": {"parameters": [{...}]}}.
 func decodePlugin(text []byte) ([]map[string]any, error) {
