@@ -38,23 +38,21 @@ func merge(s *shape, first, second any) any {
 }
 
 func mergeFields(s *shape, first, second any) any {
-	ours, ok := first.(map[string]any)
-	if IsUnknown(second) || !ok {
-		return Unknown
-	}
-	theirs, _ := second.(map[string]any)
-	out := make(map[string]any, len(ours)+len(theirs))
-	for key, v := range theirs {
-		out[key] = v
-	}
-	for key, v := range ours {
-		out[key] = merge(s.fields[key], v, theirs[key])
-	}
-	return out
+	return mergeMaps(first, second, func(key string, ours, theirs any, _ bool) any { return merge(s.fields[key], ours, theirs) })
 }
 
 // mergeKeys merges maps of strings. An empty value gives way to whatever the other map holds.
 func mergeKeys(first, second any) any {
+	return mergeMaps(first, second, func(_ string, ours, theirs any, both bool) any {
+		if both && isZero(ours) {
+			return theirs
+		}
+		return ours
+	})
+}
+
+// mergeMaps takes what only the second map has, and of each key of the first what one says.
+func mergeMaps(first, second any, one func(key string, ours, theirs any, both bool) any) any {
 	ours, ok := first.(map[string]any)
 	if IsUnknown(second) || !ok {
 		return Unknown
@@ -65,9 +63,8 @@ func mergeKeys(first, second any) any {
 		out[key] = v
 	}
 	for key, v := range ours {
-		if _, both := theirs[key]; !both || !isZero(v) {
-			out[key] = v
-		}
+		their, both := theirs[key]
+		out[key] = one(key, v, their, both)
 	}
 	return out
 }
