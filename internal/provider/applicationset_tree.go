@@ -16,7 +16,7 @@ import (
 var crdExceptions = map[string]string{"repo_url": "repoURL"}
 
 // intOrText are the attributes that hold a number or a text in the CRD. Terraform has no such
-// type: they are text here, and what reads as a whole number is one in the tree.
+// type: they are text here, and what is written as a whole number is one in the tree.
 var intOrText = map[string]bool{"max_update": true, "count": true}
 
 // crdName translates an attribute name to the CRD's spelling: target_revision -> targetRevision.
@@ -122,7 +122,7 @@ func wholeOrText(v any) any {
 	if !ok {
 		return v
 	}
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil && strconv.FormatInt(n, 10) == s {
 		return n
 	}
 	return v

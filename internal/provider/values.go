@@ -3,7 +3,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -27,12 +26,10 @@ func valueOf(tree any) (attr.Value, error) {
 		return types.StringValue(v), nil
 	case bool:
 		return types.BoolValue(v), nil
-	case int64:
-		return types.NumberValue(new(big.Float).SetInt64(v)), nil
-	case int:
-		return types.NumberValue(new(big.Float).SetInt64(int64(v))), nil
-	case float64:
-		return types.NumberValue(big.NewFloat(v)), nil
+	case int64, int, float64:
+		if n, ok := numberOf(v); ok {
+			return types.NumberValue(n), nil
+		}
 	case map[string]any:
 		return objectOf(v)
 	case []any:
