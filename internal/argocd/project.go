@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/gobwas/glob"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
 // The permission rules of an AppProject, re-implemented after IsSourcePermitted,
@@ -132,13 +134,10 @@ func normalizeRepo(repo string) string {
 	return strings.TrimPrefix(parsed.String(), "ssh://")
 }
 
-var userInfo = regexp.MustCompile(`://[^/\s"]*@`)
-
-// withoutCredentials is a repository URL, or a text with some, as it may stand in a message.
-func withoutCredentials(repo string) string { return userInfo.ReplaceAllString(repo, "://") }
-
 // said is a message of Argo CD, which may quote the URL of a repository with the user in it.
-func said(m map[string]any, path ...string) string { return withoutCredentials(text(m, path...)) }
+func said(m map[string]any, path ...string) string {
+	return rollout.WithoutCredentials(text(m, path...))
+}
 
 // projectName is the project of an Application; empty means default, as in Argo CD.
 func projectName(spec map[string]any) string {
@@ -172,7 +171,7 @@ func (p project) check(spec map[string]any, applicationNamespace, controlNamespa
 	}
 	for _, repo := range repositories(spec) {
 		if !p.permitsSource(repo) {
-			out = append(out, fmt.Sprintf("repository %s is not permitted in AppProject %q: add it to spec.sourceRepos", withoutCredentials(repo), p.name))
+			out = append(out, fmt.Sprintf("repository %s is not permitted in AppProject %q: add it to spec.sourceRepos", rollout.WithoutCredentials(repo), p.name))
 		}
 	}
 	return out

@@ -147,7 +147,7 @@ type engine struct {
 	stop     Stop
 	stopErr  error
 	over     bool
-	log      []Note
+	story
 }
 
 type stage int
@@ -164,7 +164,7 @@ const (
 func newEngine(plan Plan, opt Options, now time.Time) *engine {
 	e := &engine{
 		plan: plan, opt: opt, apps: map[string]*app{}, steps: make([][]*app, len(plan.Steps)),
-		pins: Pins{}, leaders: map[Source]*app{}, unwell: map[*app]bool{}, unwellIn: make([]int, len(plan.Steps)),
+		story: story{told: now}, pins: Pins{}, leaders: map[Source]*app{}, unwell: map[*app]bool{}, unwellIn: make([]int, len(plan.Steps)),
 	}
 	for s, r := range plan.Pins {
 		e.pins[s] = r

@@ -122,7 +122,7 @@ func (e *engine) soaked(now time.Time) bool {
 	e.gate, e.gateCheck = time.Time{}, time.Time{}
 	if e.soaking.IsZero() {
 		e.soaking = now
-		e.say(now, nil, "", fmt.Sprintf("soaking: its Applications must stay healthy for %s", e.opt.SoakTime))
+		e.sayStep(now, MomentSoaks, fmt.Sprintf("soaking: its Applications must stay healthy for %s", e.opt.SoakTime))
 	}
 	if until := e.soaking.Add(e.opt.SoakTime); now.Before(until) {
 		e.wakeAllAt(until)

@@ -64,6 +64,8 @@ type Live struct {
 	// Ended is when the last operation ended, and Compared when Argo CD last compared: both by the
 	// clock of its application controller, in whole seconds; zero if unknown.
 	Ended, Compared time.Time
+	// Prepared tells that PrepareDelete would change nothing but ask for a refresh.
+	Prepared bool
 	// Unfinished describes resources that are not Synced or not Healthy, for messages.
 	Unfinished []string
 	Finalizers []string
@@ -79,6 +81,13 @@ func (l *Live) anotherEnd(before *Live) bool {
 // last operation. Both times are of the same clock, but without the fraction.
 func (l *Live) rested() bool {
 	return !l.Ended.IsZero() && l.Compared.Sub(l.Ended) >= 2*time.Second
+}
+
+// deletable tells that what is seen proves already what a refresh before a deletion is to prove:
+// Argo CD has compared this spec a second or more after the end of the last operation, and found
+// all of it in its cache of the cluster, from which it deletes.
+func (l *Live) deletable() bool {
+	return l.Prepared && l.rested() && l.Sync.Status == Synced && l.Sync.OfSpec
 }
 
 // Condition is a state with Argo CD's own words.

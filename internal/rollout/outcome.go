@@ -41,6 +41,9 @@ type Options struct {
 	NewID func() string
 	// Notes receives each transition; nil discards them. It must not block.
 	Notes func(Note)
+	// Pulse is after how long without a transition Notes is told what is waited for, and again as
+	// often; zero is never. Such notes are not part of the Log.
+	Pulse time.Duration
 }
 
 // SuspendedPolicy is what Suspended health (a paused Argo Rollout or Deployment) means.
@@ -70,14 +73,30 @@ const (
 	PhaseDeleted     Phase = "Deleted"
 )
 
+// Moment is what a Note about a step as a whole tells.
+type Moment string
+
+// The moments. A step in which nothing has to be rolled out has none.
+const (
+	MomentBegins  Moment = "begins"
+	MomentSoaks   Moment = "soaks"
+	MomentEnds    Moment = "ends"
+	MomentWaiting Moment = "waiting"
+)
+
 // Note is one line of the story of a run.
 type Note struct {
-	At   time.Time
-	App  string
+	At  time.Time
+	App string
+	// UID is that of the Application, empty where it does not exist.
+	UID  string
 	Step string
-	// Phase is empty for lines about a whole step.
-	Phase Phase
-	Text  string
+	// Phase is empty for lines about a whole step, which may have a Moment instead.
+	Phase  Phase
+	Moment Moment
+	Text   string
+	// Done is how many Applications of the run, those to be deleted included, are done.
+	Done int
 }
 
 // String is the line as people read it, with the time of day in UTC.

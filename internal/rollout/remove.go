@@ -19,6 +19,7 @@ func (e *engine) advanceDeletion(now time.Time) bool {
 			if a.live == nil {
 				a.state = done
 				e.left--
+				e.done++
 				continue
 			}
 			if a.live.StepLabel != "" {
@@ -40,7 +41,8 @@ func (e *engine) advanceDeletion(now time.Time) bool {
 
 // remove is the safe sequence: no operation may run (Argo CD ignores the deletion while one does),
 // things must have settled since the last one (a deletion right after it leaks resources), a
-// refresh must have shown it, and the deletion is of exactly this Application.
+// refresh must have shown it unless the last comparison has, and the deletion is of exactly this
+// Application as it was seen.
 func (e *engine) remove(a *app, now time.Time) {
 	l := a.live
 	if l == nil || (a.uid != "" && l.UID != a.uid) {
@@ -62,7 +64,7 @@ func (e *engine) remove(a *app, now time.Time) {
 	case l.Terminating:
 		a.reason = "Argo CD is deleting its resources"
 	case e.silent(a, now) || a.refresh != "":
-	case !a.freshSince(a.settled()):
+	case !l.deletable() && !a.freshSince(a.settled()):
 		a.reason = "letting the last operation settle"
 		e.prepare(a, now)
 	case now.Before(a.deleteAsked.Add(deleteAgain)):
@@ -92,7 +94,7 @@ func (e *engine) prepare(a *app, now time.Time) {
 	l := a.live
 	settled := a.settled()
 	switch {
-	case l == nil || a.busy || a.refresh != "" || l.Terminating || l.SkipReconcile || l.Operation.Active() || a.freshSince(settled):
+	case l == nil || a.busy || a.refresh != "" || l.Terminating || l.SkipReconcile || l.Operation.Active() || l.deletable() || a.freshSince(settled):
 	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter:
 		a.early = now
 		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -90,11 +91,17 @@ func (e *engine) pin(a *app, now time.Time) bool {
 	for i, s := range a.want.Sources {
 		if !Immutable(s) && e.pins[s] == "" {
 			e.pins[s] = a.live.Sync.Revisions[i]
-			e.say(now, a, "", fmt.Sprintf("%s of %s is pinned to %s for this rollout", s.TargetRevision, s.RepoURL, e.pins[s]))
+			e.say(now, a, "", fmt.Sprintf("%s of %s is pinned to %s for this rollout", s.TargetRevision, WithoutCredentials(s.RepoURL), e.pins[s]))
 		}
 	}
 	return true
 }
+
+// userInfo is what stands before the host in a URL.
+var userInfo = regexp.MustCompile(`://[^/\s"]*@`)
+
+// WithoutCredentials is a text without the users and passwords in its URLs.
+func WithoutCredentials(text string) string { return userInfo.ReplaceAllString(text, "://") }
 
 // stopLeading returns those that have waited for this Application.
 func (e *engine) stopLeading(a *app) []*app {

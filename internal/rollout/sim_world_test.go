@@ -216,7 +216,7 @@ func (a *simApp) live() *Live {
 		Sources: a.sources, AutomatedOn: a.auto, Terminating: a.terminating, SkipReconcile: a.skip,
 		Sync:   Comparison{Status: a.status, Revisions: a.compared, OfSpec: a.ofSrc == a.src && a.status != ""},
 		Health: Condition{Type: a.health}, Errors: a.errors, RefreshID: a.refresh, ManualAfter: a.manualAfter,
-		Finalizers: []string{"resources-finalizer.argocd.argoproj.io"}, Compared: a.looked.Add(a.skew).Truncate(time.Second),
+		Finalizers: []string{"resources-finalizer.argocd.argoproj.io"}, Compared: a.looked.Add(a.skew).Truncate(time.Second), Prepared: !a.auto,
 	}
 	if p := a.pending; p != nil {
 		l.Operation.Pending, l.Operation.PendingTarget, l.Operation.PendingRevisions = p.token, p.target, p.revisions

@@ -109,7 +109,7 @@ func (e *engine) advanceStep(now time.Time) bool {
 		return false
 	}
 	if e.rolls {
-		e.say(now, nil, "", e.stepEnd())
+		e.sayStep(now, MomentEnds, e.stepEnd())
 	}
 	e.step, e.opened = e.step+1, false
 	return true
@@ -151,13 +151,14 @@ func (e *engine) open(apps []*app, now time.Time) {
 		default:
 			a.state = done
 			e.left--
+			e.done++
 			e.checkup(a, now)
 		}
 	}
 	e.rolls = len(e.queue) > 0
 	e.soaks = (e.soaks || e.rolls) && e.opt.SoakTime > 0
 	if e.rolls {
-		e.say(now, nil, "", fmt.Sprintf("begins: %d of %d Applications to roll out", len(e.queue), len(apps)))
+		e.sayStep(now, MomentBegins, fmt.Sprintf("begins: %d of %d Applications to roll out", len(e.queue), len(apps)))
 	}
 }
 
@@ -298,6 +299,7 @@ func (a *app) inFlight() bool { return a.state != idle && a.state != done && a.s
 func (e *engine) finish(a *app, now time.Time, how string) {
 	e.rest(a, done)
 	e.left--
+	e.done++
 	a.reason = ""
 	e.say(now, a, a.phaseOf(), how)
 	e.checkup(a, now)

@@ -46,6 +46,9 @@ func (e *engine) nextWake() (time.Time, bool) {
 	if d := e.opt.Deadline; e.stop == StopNone && !d.IsZero() && (next.IsZero() || d.Before(next)) {
 		next = d
 	}
+	if p := e.nextPulse(); !p.IsZero() && (next.IsZero() || p.Before(next)) {
+		next = p
+	}
 	return next, !next.IsZero()
 }
 
@@ -62,4 +65,5 @@ func (e *engine) tick(now time.Time) {
 		e.wake = time.Time{}
 	}
 	e.pump(now)
+	e.pulse(now)
 }
