@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -183,5 +184,6 @@ func (s *Session) live(obj *unstructured.Unstructured) *rollout.Live {
 	if !s.owner.owns(obj) || obj.GetLabels()[SetLabel] != s.owner.Hash() {
 		facts.StepLabel = ""
 	}
+	facts.Prepared = !facts.AutomatedOn && slices.Equal(facts.Finalizers, deletionFinalizers(facts.Finalizers, s.options.Cascade))
 	return &facts
 }

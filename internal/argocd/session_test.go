@@ -28,6 +28,33 @@ func TestWithoutAllOfOurMarksAnApplicationCountsAsWrittenInNoStep(t *testing.T) 
 	}
 }
 
+func TestAnApplicationIsPreparedForItsDeletionWhenNothingIsLeftToWrite(t *testing.T) {
+	automated := func(enabled bool) map[string]any {
+		return map[string]any{"syncPolicy": map[string]any{"automated": map[string]any{"enabled": enabled}}}
+	}
+	for name, c := range map[string]struct {
+		cascade    Cascade
+		finalizers []string
+		spec       map[string]any
+		want       bool
+	}{
+		"with the finalizer":                       {CascadeDelete, []string{resourcesFinalizer}, nil, true},
+		"with the finalizer in another form":       {CascadeDelete, []string{"hooks", resourcesFinalizer + "/background"}, nil, true},
+		"without the finalizer":                    {CascadeDelete, []string{"hooks"}, nil, false},
+		"with the finalizer, but to be orphaned":   {CascadeOrphan, []string{resourcesFinalizer}, nil, false},
+		"without any finalizer, to be orphaned":    {CascadeOrphan, nil, nil, true},
+		"with automated sync":                      {CascadeDelete, []string{resourcesFinalizer}, automated(true), false},
+		"with automated sync that is switched off": {CascadeDelete, []string{resourcesFinalizer}, automated(false), true},
+	} {
+		s := &Session{client: &Client{}, owner: Owner{Namespace: "argocd", Name: "shop"}, options: SessionOptions{Cascade: c.cascade}}
+		obj := &unstructured.Unstructured{Object: map[string]any{"spec": c.spec}}
+		obj.SetFinalizers(c.finalizers)
+		if got := s.live(obj).Prepared; got != c.want {
+			t.Errorf("%s: prepared %t", name, got)
+		}
+	}
+}
+
 func TestAClusterThatDoesNotAnswerTheFirstRequestIsGivenUpSoon(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadGateway)

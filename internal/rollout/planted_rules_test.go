@@ -322,6 +322,22 @@ var rules = map[string]struct {
 		},
 		want: "x deleted while an operation is active",
 	},
+	"a comparison of before the end of an operation is taken for a later one": {
+		arrange: func(sc *scenario) {
+			sc.plan.Apps, sc.plan.Steps = nil, nil
+			x := sc.w.apps["x"]
+			x.state = &simOp{token: "?", phase: Running, started: "t", revisions: []string{pinned}}
+			x.pending = x.state
+		},
+		plant: func(sc *scenario) {
+			sc.lie("x", func(l *Live) {
+				if !l.Operation.Active() {
+					l.Compared, l.Sync.Status, l.Sync.OfSpec = l.Ended.Add(2*time.Second), Synced, true
+				}
+			})
+		},
+		want: "x deleted without an answered refresh",
+	},
 	"a leader that fails hands nothing on": {
 		arrange: func(sc *scenario) {
 			sc.plan = unresolved(sc.plan)

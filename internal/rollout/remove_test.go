@@ -144,6 +144,27 @@ func TestDeleting(t *testing.T) {
 			d.pass(deleteSettle)
 			d.deleted("a")
 		},
+		"one that Argo CD has compared since needs no refresh": func(t *testing.T, d *desk) {
+			d.see("a", rested)
+			del := d.asked("a", Delete)
+			if del.UID != "uid-a" || del.Version != d.lives["a"].Version {
+				t.Fatalf("deleted by %+v", del)
+			}
+			d.answer(Result{Action: del})
+			d.vanish("a")
+			d.over(true)
+		},
+		"an operation that begins before the deletion has to settle": func(t *testing.T, d *desk) {
+			d.see("a", rested)
+			d.see("a", func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running, Started: "t7"} })
+			d.answer(Result{Action: d.asked("a", Delete), Conflict: true})
+			d.accept(d.asked("a", Terminate))
+			d.see("a", func(l *Live) { l.Operation.Pending, l.Operation.Phase, l.Ended = "", Failed, d.now })
+			d.pass(deleteSettle - 1)
+			d.quiet()
+			d.pass(1)
+			d.deleted("a")
+		},
 		"an accepted deletion is not repeated at once": func(t *testing.T, d *desk) {
 			d.pass(deleteSettle)
 			d.accept(d.asked("a", PrepareDelete))
@@ -228,6 +249,33 @@ func TestDeleting(t *testing.T) {
 	}
 }
 
+// rested is an Application that Argo CD has compared since its last operation, and found whole.
+func rested(l *Live) {
+	l.Prepared, l.Sync = true, Comparison{Status: Synced, OfSpec: true}
+	l.Ended, l.Compared = simStart.Add(-time.Hour), simStart.Add(2*time.Second-time.Hour)
+}
+
+func TestOnlyAWholeProofReplacesTheRefreshBeforeADeletion(t *testing.T) {
+	for name, edit := range map[string]func(*Live){
+		"a finalizer is missing, or automated sync is on": func(l *Live) { l.Prepared = false },
+		"compared within two seconds":                     func(l *Live) { l.Compared = l.Compared.Add(-time.Second) },
+		"compared before the operation ended":             func(l *Live) { l.Compared = l.Ended.Add(-time.Minute) },
+		"no operation is known":                           func(l *Live) { l.Ended = time.Time{} },
+		"not all is in the cluster":                       func(l *Live) { l.Sync.Status = OutOfSync },
+		"the comparison failed":                           func(l *Live) { l.Sync.Status = SyncUnknown },
+		"the destination is another by now":               func(l *Live) { l.Sync.OfSpec = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}), deskOptions())
+			d.see("a", old, rested, edit)
+			d.listed()
+			d.pass(deleteSettle)
+			d.asked("a", PrepareDelete)
+			d.quiet()
+		})
+	}
+}
+
 func TestGroupsOfDeletions(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T){
 		"a whole group at once, and the next when all of it is gone": func(t *testing.T) {
@@ -290,6 +338,18 @@ func TestGroupsOfDeletions(t *testing.T) {
 			d.see("b", failedWith("theirs"))
 			d.pass(10 * time.Second)
 			d.quiet()
+		},
+		"what is proven already waits for its turn alone": func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}, []string{"b"}), deskOptions())
+			d.see("a", old, rested)
+			d.see("b", old, rested)
+			d.listed()
+			d.answer(Result{Action: d.asked("a", Delete)})
+			d.quiet()
+			d.vanish("a")
+			d.answer(Result{Action: d.asked("b", Delete)})
+			d.vanish("b")
+			d.over(true)
 		},
 		"what is gone already needs nothing": func(t *testing.T) {
 			d := newDesk(t, removal([]string{"a"}, []string{"c"}), deskOptions())
