@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// defaultMinHealthy is rollout.min_healthy_time where it is not set.
+const defaultMinHealthy = 5 * time.Second
+
 // budget is a promise and what was measured.
 type budget struct {
 	what string
@@ -76,27 +79,30 @@ func scaleBudgets(results []result, s scale) []budget {
 		name := fmt.Sprintf("%s, %s / %s, %s", what, side, otherWhat, controller)
 		all = append(all, budget{name, limit, ratio(ours.wall(), theirs.wall()), "x"})
 	}
-	compare(create, providerZero, create, 0.35)
-	compare(create, providerZero, createTogether, 1.5)
-	compare(change, providerZero, change, 0.35)
-	compare(change, providerZero, changeTogether, 1.5)
-	compare(create, providerDefault, create, 0.8)
-	compare(change, providerDefault, change, 0.8)
+	for what, floor := range map[string]string{create: createTogether, change: changeTogether} {
+		all = append(all, orderBudgets(at(what, providerZero), at(what, providerDefault), at(what, controller), at(floor, controller))...)
+		compare(what, providerZero, floor, 1.5)
+	}
+	slices.SortFunc(all, func(a, b budget) int { return strings.Compare(a.what, b.what) })
 	compare(remove, providerZero, remove, 1.0)
 	compare(remove, providerDefault, remove, 1.0)
-	compare(removeSlow, providerZero, removeSlow, 0.2)
+	compare(removeSlow, providerZero, removeSlow, 1.0)
+	if ours := at(removeSlow, providerZero); ours != nil {
+		all = append(all, budget{removeSlow + ", " + providerZero + " / the time of one Application in each step", 1.25,
+			ratio(ours.wall(), time.Duration(s.steps)*slowTime), "x"})
+	}
 	all = append(all, completeness(results, s)...)
 	lsRemotes := 0.0 // a new Application costs one, whoever creates it
 	if theirs := at(create, controller); theirs != nil && theirs.counted.lsRemotes > 0 {
 		lsRemotes = theirs.counted.lsRemotes / float64(theirs.course.Changed)
 	}
-	side := providerDefault
+	side, handshake := providerDefault, 0.0
 	if at(create, side) == nil {
-		side = providerZero
+		side, handshake = providerZero, 1 // nothing else proves health at once
 	}
-	all = append(all, requestBudgets(at(create, side), lsRemotes)...)
+	all = append(all, requestBudgets(at(create, side), lsRemotes+handshake)...)
 	for _, what := range []string{change, changeOne, changeLimit} {
-		all = append(all, requestBudgets(at(what, side), 0)...)
+		all = append(all, requestBudgets(at(what, side), handshake)...)
 	}
 	all = append(all, requestBudgets(at(remove, side), -1)...)
 	// With the defaults the wait for min_healthy_time comes between the two.
@@ -104,6 +110,26 @@ func scaleBudgets(results []result, s scale) []budget {
 		if r := at(what, providerZero); r != nil {
 			all = append(all, budget{what + ": longest time from the last event of a step to the first write of the next", 50, milliseconds(r.course.Gap), "ms"})
 		}
+	}
+	return all
+}
+
+// orderBudgets are about what it costs to go step by step. What all Applications take at once is
+// the machine's part, the same for both sides: on a slow one it alone is half of the controller's
+// time. So the budgets are about what comes on top of it, min_healthy_time apart.
+func orderBudgets(zero, defaults, theirs, floor *result) []budget {
+	if floor == nil {
+		return nil
+	}
+	var all []budget
+	if zero != nil && theirs != nil && theirs.wall() > floor.wall() {
+		all = append(all, budget{fmt.Sprintf("%s, %s: what the steps cost on top of all at once / what they cost the controller", zero.what, zero.side), 0.2,
+			ratio(max(0, zero.wall()-floor.wall()), theirs.wall()-floor.wall()), "x"})
+	}
+	if defaults != nil {
+		waits := time.Duration(defaults.scale.steps) * defaultMinHealthy
+		all = append(all, budget{fmt.Sprintf("%s, %s, without min_healthy_time in each step / %s, %s", defaults.what, defaults.side, floor.what, floor.side), 1.5,
+			ratio(defaults.wall()-waits, floor.wall()), "x"})
 	}
 	return all
 }

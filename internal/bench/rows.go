@@ -47,15 +47,18 @@ func rowWarmUp(ctx context.Context, b *bench) error {
 }
 
 // rowsController measures Argo CD's own controller, which runs only meanwhile: in steps, then all
-// at once with automated sync, since without steps it does not sync at all.
+// at once.
 func rowsController(ctx context.Context, b *bench) (err error) {
 	if err := b.cluster.StartApplicationSetController(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.cluster.StopApplicationSetController()) }()
-	if err := b.controllerInSteps(ctx); err != nil {
-		return err
-	}
+	return errors.Join(b.controllerInSteps(ctx), b.controllerTogether(ctx))
+}
+
+// controllerTogether measures the controller all at once: with automated sync, since without steps
+// it does not sync at all.
+func (b *bench) controllerTogether(ctx context.Context) error {
 	if err := b.controllerCreate(ctx, createTogether, b.commitAll(), b.set(automated)); err != nil {
 		return err
 	}
@@ -87,14 +90,7 @@ func (b *bench) controllerInSteps(ctx context.Context) error {
 // rowsLarge measures both sides in steps with many more Applications.
 func rowsLarge(ctx context.Context, b *bench) error {
 	defer b.at(b.options.large)()
-	controllerSide := func() (err error) {
-		if err := b.cluster.StartApplicationSetController(ctx); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, b.cluster.StopApplicationSetController()) }()
-		return b.controllerInSteps(ctx)
-	}
-	if err := controllerSide(); err != nil {
+	if err := rowsController(ctx, b); err != nil {
 		return err
 	}
 	p, err := rollOut(ctx, b, providerZero, "0s", rolling, create, change)
