@@ -36,6 +36,7 @@ var (
 		"ConfigMap":                {Version: "v1", Resource: "configmaps"},
 		"Secret":                   secrets,
 		"AppProject":               {Group: "argoproj.io", Version: "v1alpha1", Resource: "appprojects"},
+		"StatefulSet":              {Group: "apps", Version: "v1", Resource: "statefulsets"},
 	}
 )
 
@@ -76,6 +77,9 @@ func bootstrap(ctx context.Context, config *rest.Config, client dynamic.Interfac
 		if err := create(ctx, client, object); err != nil {
 			return err
 		}
+	}
+	if err := create(ctx, client, controllerWorkload(binaries)); err != nil {
+		return err
 	}
 	if err := waitServed(ctx, client); err != nil {
 		return err
@@ -118,6 +122,29 @@ func argoConfiguration(binaries Binaries) ([]*unstructured.Unstructured, error) 
 	return append(objects, object("v1", "Secret", "argocd-redis", map[string]any{
 		"stringData": map[string]any{"auth": ""},
 	})), nil
+}
+
+// controllerWorkload is what an installed Argo CD shows of its application controller, and so of its
+// version. Here the controller is no Pod, so it has no replicas.
+func controllerWorkload(binaries Binaries) *unstructured.Unstructured {
+	const name = ApplicationController
+	labels := func() map[string]any { return map[string]any{"app.kubernetes.io/name": name} }
+	workload := object("apps/v1", "StatefulSet", name, map[string]any{"spec": map[string]any{
+		"replicas": int64(0), "serviceName": name,
+		"selector": map[string]any{"matchLabels": labels()},
+		"template": map[string]any{
+			"metadata": map[string]any{"labels": labels()},
+			"spec": map[string]any{"containers": []any{map[string]any{
+				"name": name, "image": "quay.io/argoproj/argocd:v" + binaries.argo.version,
+			}}},
+		},
+	}})
+	workload.SetLabels(map[string]string{
+		"app.kubernetes.io/name":      name,
+		"app.kubernetes.io/part-of":   "argocd",
+		"app.kubernetes.io/component": "application-controller",
+	})
+	return workload
 }
 
 // waitServed waits until the API server serves the new resources.

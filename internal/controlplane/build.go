@@ -28,6 +28,8 @@ type Binaries struct {
 	// Dir holds bin/ (the programs and Argo CD's helper scripts), crds/ (Argo CD's
 	// CustomResourceDefinitions) and config/ (its own ConfigMaps and Secrets).
 	Dir string
+	// argo is the Argo CD among them.
+	argo *argoCD
 }
 
 // Path is the program called name.
@@ -41,18 +43,48 @@ func (b Binaries) BinDir() string { return filepath.Join(b.Dir, "bin") }
 // how long already, goes to progress. Of several processes that call Build at the same time
 // one builds, the others wait for it. An interrupted build leaves no half-made entry.
 //
-// It needs the go command, and the Go module proxy when the modules are not downloaded yet.
+// It needs the go command, and the Go module proxy when the modules are not downloaded yet. The
+// Argo CD is the one that ArgoCDEnv names.
 func Build(ctx context.Context, progress io.Writer) (Binaries, error) {
+	return BuildArgoCD(ctx, os.Getenv(ArgoCDEnv), progress)
+}
+
+// BuildArgoCD is Build with the Argo CD of a minor version, e.g. "3.2"; empty for the newest.
+func BuildArgoCD(ctx context.Context, minor string, progress io.Writer) (Binaries, error) {
+	argo, err := argoCDNamed(minor)
+	if err != nil {
+		return Binaries{}, err
+	}
+	b, err := newBuilder(programs(argo), progress)
+	if err != nil {
+		return Binaries{}, err
+	}
+	b.assets = func(ctx context.Context, src, entry string) error {
+		return copyArgoCDAssets(ctx, filepath.Join(src, argo.module), entry)
+	}
+	binaries, err := b.build(ctx)
+	binaries.argo = argo
+	return binaries, err
+}
+
+// BuildOpenTofu returns the path of OpenTofu's program, built as Build does.
+func BuildOpenTofu(ctx context.Context, progress io.Writer) (string, error) {
+	b, err := newBuilder([]program{openTofu}, progress)
+	if err != nil {
+		return "", err
+	}
+	binaries, err := b.build(ctx)
+	return binaries.Path(openTofu.name), err
+}
+
+func newBuilder(programs []program, progress io.Writer) (builder, error) {
 	modules, err := fs.Sub(moduleFiles, "modules")
 	if err != nil {
-		return Binaries{}, err
+		return builder{}, err
 	}
 	root, err := cacheRoot()
-	if err != nil {
-		return Binaries{}, err
-	}
-	b := builder{modules: modules, programs: programs(), root: root, progress: progress, assets: copyArgoCDAssets}
-	return b.build(ctx)
+	return builder{modules: modules, programs: programs, root: root, progress: progress,
+		assets: func(context.Context, string, string) error { return nil }}, err
 }
 
 func cacheRoot() (string, error) {
@@ -113,7 +145,7 @@ func (b builder) buildEntry(ctx context.Context, entry string) error {
 	}
 	defer os.RemoveAll(tmp)
 	src := filepath.Join(tmp, "src")
-	if err := writeModules(b.modules, src); err != nil {
+	if err := writeModules(b.modules, b.programs, src); err != nil {
 		return fmt.Errorf("writing the control plane's module files: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Join(tmp, "bin"), 0o755); err != nil {
@@ -206,18 +238,19 @@ func runGo(ctx context.Context, dir string, args ...string) ([]byte, error) {
 
 // copyArgoCDAssets copies what Argo CD needs beside its binary out of its module: the
 // CustomResourceDefinitions, its default configuration, and the scripts that its repo server
-// calls (from the module's hack directory; the container image has them on its PATH too).
-func copyArgoCDAssets(ctx context.Context, src, entry string) error {
-	out, err := runGo(ctx, filepath.Join(src, "argocd"), "mod", "download", "-json", argoCDModule)
+// calls (from the module's hack directory; the container image has them on its PATH too). module is
+// the directory of the module that builds it.
+func copyArgoCDAssets(ctx context.Context, module, entry string) error {
+	out, err := runGo(ctx, module, "mod", "download", "-json", argoCDModule)
 	if err != nil {
 		return fmt.Errorf("finding Argo CD's manifests: %w", err)
 	}
-	var module struct{ Dir, Error string }
-	if err := json.Unmarshal(out, &module); err != nil {
+	var download struct{ Dir, Error string }
+	if err := json.Unmarshal(out, &download); err != nil {
 		return fmt.Errorf("finding Argo CD's manifests: %w", err)
 	}
-	if module.Dir == "" {
-		return fmt.Errorf("finding Argo CD's manifests: go mod download names no directory: %s", module.Error)
+	if download.Dir == "" {
+		return fmt.Errorf("finding Argo CD's manifests: go mod download names no directory: %s", download.Error)
 	}
 	copies := []struct {
 		pattern, to string
@@ -230,7 +263,7 @@ func copyArgoCDAssets(ctx context.Context, src, entry string) error {
 		{"hack/git-ask-pass.sh", "bin", 0o755},
 	}
 	for _, c := range copies {
-		if err := copyFiles(filepath.Join(module.Dir, filepath.FromSlash(c.pattern)), filepath.Join(entry, c.to), c.mode); err != nil {
+		if err := copyFiles(filepath.Join(download.Dir, filepath.FromSlash(c.pattern)), filepath.Join(entry, c.to), c.mode); err != nil {
 			return fmt.Errorf("copying %s of %s: %w", c.pattern, argoCDModule, err)
 		}
 	}

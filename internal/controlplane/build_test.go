@@ -164,14 +164,43 @@ func TestEmbeddedModulesAreWrittenUnderTheirRealNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := writeModules(modules, dir); err != nil {
+	all := []program{openTofu}
+	for _, argo := range argoCDs {
+		all = append(all, programs(argo)...)
+	}
+	if err := writeModules(modules, all, dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range programs() {
+	for _, p := range all {
 		for _, file := range []string{"go.mod", "go.sum"} {
 			if _, err := os.Stat(filepath.Join(dir, p.module, file)); err != nil {
 				t.Errorf("the module of %s: %v", p.name, err)
 			}
 		}
+	}
+}
+
+func TestArgoCDIsChosenByItsMinorOrWholeVersion(t *testing.T) {
+	for name, want := range map[string]string{"": "3.6.1", "3.6": "3.6.1", "3.6.1": "3.6.1", "3.2": "3.2.12", "3.2.12": "3.2.12"} {
+		if got, err := argoCDNamed(name); err != nil || got.version != want {
+			t.Errorf("%q is %v, %v; want %s", name, got, err, want)
+		}
+	}
+	if _, err := argoCDNamed("2.14"); err == nil || err.Error() != "there is no Argo CD 2.14 here, only 3.6 and 3.2" {
+		t.Errorf("2.14: %v", err)
+	}
+}
+
+func TestKeyDependsOnTheModulesOfItsProgramsAlone(t *testing.T) {
+	modules := tinyModules()
+	programs := tinyBuilder(t, nil).programs
+	before, err := key(modules, programs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules["other/go.mod.txt"] = &fstest.MapFile{Data: []byte("module other\n")}
+	after, err := key(modules, programs)
+	if err != nil || before != after {
+		t.Errorf("the key was %s and is %s, %v", before, after, err)
 	}
 }

@@ -158,14 +158,15 @@ func (l *layout) redisComponent() component {
 }
 
 func (l *layout) repoServerComponent() component {
+	args := []string{
+		"--redis=" + addr(l.redis), "--disable-tls",
+		"--address=127.0.0.1", "--port=" + strconv.Itoa(l.repoServer),
+		"--metrics-address=127.0.0.1", "--metrics-port=" + strconv.Itoa(l.repoServerMetrics),
+		"--logformat=text",
+	}
 	return component{
 		name: RepoServer, path: l.binaries.Path(RepoServer), env: l.environment(), readyTimeout: readyTimeout,
-		args: []string{
-			"--redis=" + addr(l.redis), "--disable-tls", "--client-ca-path=",
-			"--address=127.0.0.1", "--port=" + strconv.Itoa(l.repoServer),
-			"--metrics-address=127.0.0.1", "--metrics-port=" + strconv.Itoa(l.repoServerMetrics),
-			"--logformat=text",
-		},
+		args: append(args, l.binaries.argo.repoServerFlags...),
 		ready: func(ctx context.Context) error {
 			return answersOK(ctx, http.DefaultTransport, "http://"+addr(l.repoServerMetrics)+"/healthz?full=true", "")
 		},

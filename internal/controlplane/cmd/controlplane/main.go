@@ -2,9 +2,12 @@
 // "make demo-up" use.
 //
 //	controlplane build               build the programs, if this machine does not have them
+//	controlplane opentofu            build OpenTofu in the same way, and print where it is
 //	controlplane up [--dir DIR]      run until interrupted
 //	controlplane up --detach --dir DIR   run in the background
 //	controlplane down --dir DIR      end what runs in DIR
+//
+// build and up take --argocd VERSION for another Argo CD than the newest.
 //
 // It owns the command line and the background process; everything else is package controlplane.
 package main
@@ -23,9 +26,12 @@ import (
 
 const usage = `usage:
   controlplane build                   build the programs, if this machine does not have them
+  controlplane opentofu                build OpenTofu in the same way, and print where it is
   controlplane up [--dir DIR]          run a control plane until interrupted
   controlplane up --detach --dir DIR   run a control plane in the background
   controlplane down --dir DIR          end the control plane that runs in DIR
+
+build and up take --argocd VERSION (3.6, 3.2); default: ARGOCDPROGRESSIVE_ARGOCD, else the newest.
 `
 
 func main() {
@@ -46,6 +52,7 @@ func run(ctx context.Context, args []string) error {
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage) }
 	dir := flags.String("dir", "", "directory of the control plane's data")
 	detach := flags.Bool("detach", false, "run in the background")
+	argoCD := flags.String("argocd", os.Getenv(controlplane.ArgoCDEnv), "version of Argo CD")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -53,13 +60,15 @@ func run(ctx context.Context, args []string) error {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q\n%s", flags.Arg(0), usage)
 	case command == "build":
-		return build(ctx)
+		return build(ctx, *argoCD)
+	case command == "opentofu":
+		return openTofu(ctx)
 	case command == "up" && *detach && *dir == "", command == "down" && *dir == "":
 		return fmt.Errorf("%s needs --dir here\n%s", command, usage)
 	case command == "up" && *detach:
-		return upDetached(ctx, *dir)
+		return upDetached(ctx, *dir, *argoCD)
 	case command == "up":
-		return up(ctx, *dir)
+		return up(ctx, *dir, *argoCD)
 	case command == "down":
 		return down(ctx, *dir)
 	default:
@@ -67,8 +76,8 @@ func run(ctx context.Context, args []string) error {
 	}
 }
 
-func build(ctx context.Context) error {
-	binaries, err := controlplane.Build(ctx, os.Stderr)
+func build(ctx context.Context, argoCD string) error {
+	binaries, err := controlplane.BuildArgoCD(ctx, argoCD, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -76,8 +85,17 @@ func build(ctx context.Context) error {
 	return nil
 }
 
+func openTofu(ctx context.Context) error {
+	path, err := controlplane.BuildOpenTofu(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	fmt.Println(path)
+	return nil
+}
+
 // up runs a control plane until ctx ends. With a directory, others find it there.
-func up(ctx context.Context, dir string) (err error) {
+func up(ctx context.Context, dir, argoCD string) (err error) {
 	options := controlplane.Options{Progress: os.Stderr}
 	var s *session
 	if dir != "" {
@@ -87,7 +105,7 @@ func up(ctx context.Context, dir string) (err error) {
 		defer func() { err = errors.Join(err, s.close()) }()
 		options.Dir = s.data()
 	}
-	if options.Binaries, err = controlplane.Build(ctx, os.Stderr); err != nil {
+	if options.Binaries, err = controlplane.BuildArgoCD(ctx, argoCD, os.Stderr); err != nil {
 		return err
 	}
 	cluster, err := controlplane.Start(ctx, options)

@@ -85,6 +85,7 @@ func TestWrongCommandLinesAreExplained(t *testing.T) {
 		"an argument":                    {[]string{"build", "all"}, `unexpected argument "all"`},
 		"detached without a directory":   {[]string{"up", "--detach"}, "up needs --dir"},
 		"down without a directory":       {[]string{"down"}, "down needs --dir"},
+		"an Argo CD that is not known":   {[]string{"build", "--argocd", "2.14"}, "there is no Argo CD 2.14 here"},
 		"a flag that does not exist":     {[]string{"up", "--daemon"}, "-daemon"},
 		"down of a name that is no path": {[]string{"down", "--dir", "main_test.go/x"}, "not a directory"},
 	}

@@ -104,8 +104,8 @@ func (s *session) close() error {
 
 // upDetached starts "controlplane up" in a session of its own and returns when it is ready.
 // The build happens here, where its progress can be seen.
-func upDetached(ctx context.Context, dir string) error {
-	if _, err := controlplane.Build(ctx, os.Stderr); err != nil {
+func upDetached(ctx context.Context, dir, argoCD string) error {
+	if _, err := controlplane.BuildArgoCD(ctx, argoCD, os.Stderr); err != nil {
 		return err
 	}
 	dir, err := filepath.Abs(dir)
@@ -123,7 +123,7 @@ func upDetached(ctx context.Context, dir string) error {
 	} else {
 		unlock()
 	}
-	exited, err := s.spawn()
+	exited, err := s.spawn(argoCD)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func upDetached(ctx context.Context, dir string) error {
 }
 
 // spawn starts the background process. Its end is sent to exited.
-func (s session) spawn() (exited <-chan error, err error) {
+func (s session) spawn(argoCD string) (exited <-chan error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (s session) spawn() (exited <-chan error, err error) {
 		return nil, err
 	}
 	defer log.Close()
-	cmd := exec.Command(self, "up", "--dir", s.dir)
+	cmd := exec.Command(self, "up", "--dir", s.dir, "--argocd", argoCD)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
