@@ -42,6 +42,7 @@ type ProviderData struct {
 	err    error
 
 	generation generation
+	version    versionCheck
 }
 
 // newProviderData reads the provider configuration; unknown values are remembered by name.
