@@ -29,6 +29,10 @@ const (
 	Remove
 	// Destroy deletes a set.
 	Destroy
+	// Look reads the in-cluster ApplicationSet that is imported and not taken over yet.
+	Look
+	// TakingOver is an apply that takes it over.
+	TakingOver
 )
 
 // Permission is one verb on one resource, as a Role grants it.
@@ -87,6 +91,9 @@ var needs = []need{
 	{resource: leases, verb: "create", purposes: Apply | Destroy},
 	{resource: leases, verb: "update", purposes: Apply | Destroy},
 	{resource: leases, verb: "delete", purposes: Destroy},
+	{resource: applicationSets, verb: "get", purposes: Look | TakingOver},
+	{resource: applicationSets, verb: "patch", purposes: TakingOver},
+	{resource: applicationSets, verb: "delete", purposes: TakingOver},
 	{resource: namespaces, verb: "get", purposes: Plan | Apply | Destroy, argo: true, name: argoNamespaceName, optional: true},
 	{resource: appProjects, verb: "get", purposes: Apply, argo: true, optional: true},
 	{resource: configMaps, verb: "get", purposes: Apply, argo: true, name: argoConfigMap, optional: true},

@@ -49,6 +49,8 @@ type Payload struct {
 	Rollouts []Rollout `json:"rollouts,omitempty"`
 	// Previous: Application -> its spec before the last rollout that changed it.
 	Previous map[string]map[string]any `json:"previous,omitempty"`
+	// TakeOver is there while the state is StateTakingOver.
+	TakeOver *TakeOver `json:"takeOver,omitempty"`
 }
 
 // KeptRollouts is how many rollouts a record keeps.
