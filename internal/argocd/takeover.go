@@ -1,0 +1,259 @@
+package argocd
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
+)
+
+// StateTakingOver: an in-cluster ApplicationSet is on its way to become a set of this provider
+// (Payload.TakeOver). Its Applications may not carry our marks yet.
+const StateTakingOver State = "taking over"
+
+var applicationSets = schema.GroupVersionResource{Group: "argoproj.io", Version: "v1alpha1", Resource: "applicationsets"}
+
+// TakeOver is what the record holds of an in-cluster ApplicationSet from before the first change of
+// it until its Applications carry our marks. It is a stored format.
+type TakeOver struct {
+	// UID is that of the ApplicationSet; one of the same name that replaced it is another one.
+	UID string `json:"uid"`
+	// ApplicationSet as it was before it was changed.
+	ApplicationSet map[string]any `json:"applicationSet"`
+	// Applications are those that it controls: name -> UID.
+	Applications map[string]string `json:"applications"`
+}
+
+// InCluster is an ApplicationSet in the cluster, with what its controller has said of it.
+type InCluster struct{ object *unstructured.Unstructured }
+
+// InCluster reads the ApplicationSet of an owner's name; nil when there is none.
+func (c *Client) InCluster(ctx context.Context, owner Owner) (*InCluster, error) {
+	object, err := c.Object(ctx, applicationSets, owner.Namespace, owner.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &InCluster{object}, nil
+}
+
+// UID is that of the object.
+func (s *InCluster) UID() string { return string(s.object.GetUID()) }
+
+// Frozen tells that a take-over has begun to change it.
+func (s *InCluster) Frozen() bool {
+	return slices.ContainsFunc(objects(s.object.Object, "spec", "generators"), isFreeze)
+}
+
+// Manifest is the ApplicationSet as somebody would write it: without what the API server and the
+// controller have added.
+func (s *InCluster) Manifest() map[string]any {
+	metadata := map[string]any{"name": s.object.GetName(), "namespace": s.object.GetNamespace()}
+	annotations := s.object.GetAnnotations()
+	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+	delete(annotations, "argocd.argoproj.io/application-set-refresh")
+	for key, values := range map[string]map[string]string{"labels": s.object.GetLabels(), "annotations": annotations} {
+		if len(values) > 0 {
+			copied := map[string]any{}
+			for k, v := range values {
+				copied[k] = v
+			}
+			metadata[key] = copied
+		}
+	}
+	spec := cloneDict(dict(s.object.Object, "spec"))
+	withoutEmptyTemplates(spec["generators"])
+	if template := dict(spec, "template"); len(dict(template, "metadata")) == 0 {
+		delete(template, "metadata")
+	}
+	return map[string]any{"apiVersion": appset.APIVersion, "kind": "ApplicationSet", "metadata": metadata, "spec": spec}
+}
+
+// withoutEmptyTemplates removes the empty template that Argo CD's own types write into every
+// generator (ApplicationSetTemplate in applicationset_types.go, 3.6.1).
+func withoutEmptyTemplates(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if isEmpty(v["template"]) {
+			delete(v, "template")
+		}
+		for _, inner := range v {
+			withoutEmptyTemplates(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			withoutEmptyTemplates(inner)
+		}
+	}
+}
+
+// isEmpty tells that a tree of objects holds nothing but empty texts.
+func isEmpty(v any) bool {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v == ""
+	}
+	for _, inner := range m {
+		if !isEmpty(inner) {
+			return false
+		}
+	}
+	return true
+}
+
+// Refusal is a reason why a set is not taken over, with what to do.
+type Refusal struct{ Summary, Detail string }
+
+// Refusals are the reasons why the set is not taken over as it is now. Of one that a take-over has
+// changed already, only those are asked about that would undo it.
+func (s *InCluster) Refusals() []Refusal {
+	out := s.parents()
+	if s.Frozen() {
+		return out
+	}
+	if s.object.GetDeletionTimestamp() != nil {
+		out = append(out, Refusal{"ApplicationSet is being deleted", fmt.Sprintf(
+			"It has a deletionTimestamp, and the finalizers %s. Wait until it is gone: kubectl -n %s get applicationsets.argoproj.io %s",
+			orNothing(s.object.GetFinalizers()), s.object.GetNamespace(), s.object.GetName())})
+	}
+	if message, failing := s.condition("ErrorOccurred"); failing {
+		out = append(out, Refusal{"ApplicationSet fails", fmt.Sprintf(
+			"Its controller cannot generate or write its Applications, so it is not known which belong to it. The controller says: %s. "+
+				"Correct it first; see kubectl -n %s describe applicationsets.argoproj.io %s", strings.TrimSuffix(message, "."), s.object.GetNamespace(), s.object.GetName())})
+	}
+	if message, rolling := s.condition("RolloutProgressing"); rolling {
+		out = append(out, Refusal{"Rollout in the cluster is running", fmt.Sprintf(
+			"The controller rolls the set out right now, and to take it over would leave that half done. The controller says: %s. Wait until it is done, and run terraform again; "+
+				"if it hangs, correct that first: kubectl -n %s get applicationsets.argoproj.io %s -o jsonpath='{.status.applicationStatus}'",
+			strings.TrimSuffix(message, "."), s.object.GetNamespace(), s.object.GetName())})
+	}
+	return out
+}
+
+// condition tells whether a condition of the set is true, and its message.
+func (s *InCluster) condition(kind string) (message string, is bool) {
+	for _, c := range objects(s.object.Object, "status", "conditions") {
+		if text(c, "type") == kind && text(c, "status") == "True" {
+			return text(c, "message"), true
+		}
+	}
+	return "", false
+}
+
+// parents are the things that would create the set again when it is deleted.
+func (s *InCluster) parents() []Refusal {
+	var out []Refusal
+	ns, name := s.object.GetNamespace(), s.object.GetName()
+	refuse := func(what, how string) {
+		out = append(out, Refusal{"ApplicationSet comes from somewhere else", fmt.Sprintf(
+			"%s. It would create the set again as soon as it is taken over, and two would manage the same Applications. %s", what, how)})
+	}
+	annotations, labels := s.object.GetAnnotations(), s.object.GetLabels()
+	const tracking = "argocd.argoproj.io/tracking-id"
+	if id := annotations[tracking]; id != "" {
+		parent, _, _ := strings.Cut(id, ":")
+		refuse(fmt.Sprintf("The Argo CD Application %q manages it (annotation %s: %s)", parent, tracking, id), byArgoCD(ns, name, "annotate", tracking))
+	}
+	for _, key := range []string{"argocd.argoproj.io/instance", "app.kubernetes.io/instance"} {
+		if value := labels[key]; value != "" {
+			refuse(fmt.Sprintf("The label %s: %s says that the Argo CD Application or the Helm release %q manages it", key, value, value), byArgoCD(ns, name, "label", key))
+		}
+	}
+	for _, ref := range s.object.GetOwnerReferences() {
+		refuse(fmt.Sprintf("The %s %q owns it (ownerReferences)", ref.Kind, ref.Name),
+			fmt.Sprintf("Make that let go of it first; then remove the reference: kubectl -n %s patch applicationsets.argoproj.io %s --type=json "+
+				"-p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", ns, name))
+	}
+	if release := annotations["meta.helm.sh/release-name"]; release != "" || labels["app.kubernetes.io/managed-by"] == "Helm" {
+		refuse(fmt.Sprintf("The Helm release %q manages it", release),
+			fmt.Sprintf("Add the annotation helm.sh/resource-policy: keep to the set in the chart and upgrade; remove the set from the chart and upgrade once more; then "+
+				"remove Helm's marks: kubectl -n %s annotate applicationsets.argoproj.io %s meta.helm.sh/release-name- meta.helm.sh/release-namespace- "+
+				"&& kubectl -n %s label applicationsets.argoproj.io %s app.kubernetes.io/managed-by-", ns, name, ns, name))
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		kind, flux := strings.CutSuffix(key, ".toolkit.fluxcd.io/name")
+		if !flux {
+			continue
+		}
+		refuse(fmt.Sprintf("The Flux %s %q manages it (label %s)", kind, labels[key], key),
+			fmt.Sprintf("Add the annotation kustomize.toolkit.fluxcd.io/prune: disabled to the set in git and let Flux apply that; remove the set from git; then remove Flux's labels: "+
+				"kubectl -n %s label applicationsets.argoproj.io %s %s- %s.toolkit.fluxcd.io/namespace-", ns, name, key, kind))
+	}
+	return out
+}
+
+// byArgoCD says how to make an Argo CD Application let go of a set.
+func byArgoCD(namespace, name, verb, key string) string {
+	return fmt.Sprintf("Add the annotation argocd.argoproj.io/sync-options: Prune=false to the set in git and sync that, so that it is not deleted; remove the set from git and "+
+		"sync once more; then remove the mark: kubectl -n %s %s applicationsets.argoproj.io %s %s-", namespace, verb, name, key)
+}
+
+func orNothing(values []string) string {
+	if len(values) == 0 {
+		return "none"
+	}
+	return strings.Join(values, ", ")
+}
+
+// TakeOverListing lists the Applications of a set that is being taken over: those that the
+// ApplicationSet with the UID of t controls, those that t names, and those that carry our marks. What
+// the controller has put on them counts as managed: the keys that rendered says, name -> the Application as
+// the ApplicationSet renders it. The list is for reading: nobody can watch from it by our label.
+func (c *Client) TakeOverListing(ctx context.Context, owner Owner, t TakeOver, rendered map[string]map[string]any) (*Listing, error) {
+	found, _, err := c.listObjects(ctx, owner.Namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(found, compareNames)
+	l := &Listing{Live: []rollout.Live{}, Objects: map[string]*unstructured.Unstructured{}}
+	for _, obj := range found {
+		switch {
+		case t.has(obj):
+			asManaged(obj, rendered[obj.GetName()])
+		case !owner.owns(obj):
+			continue
+		}
+		l.Live = append(l.Live, c.facts(obj))
+		l.Objects[obj.GetName()] = obj
+	}
+	return l, nil
+}
+
+// has tells that an Application belongs to the ApplicationSet, and does not carry our marks yet.
+func (t TakeOver) has(obj metav1.Object) bool {
+	if controlledBy(obj, t.UID) {
+		return true
+	}
+	return t.Applications[obj.GetName()] == string(obj.GetUID()) && metav1.GetControllerOf(obj) == nil && obj.GetAnnotations()[OwnerAnnotation] == ""
+}
+
+func controlledBy(obj metav1.Object, uid string) bool {
+	ref := metav1.GetControllerOf(obj)
+	return ref != nil && string(ref.UID) == uid
+}
+
+// asManaged notes on an Application what the controller manages of it, as our marks do: it replaces
+// all labels and annotations by the rendered ones. Where it is not known what it renders, that is all.
+func asManaged(obj *unstructured.Unstructured, rendered map[string]any) {
+	managed := managedOf(rendered)
+	if rendered == nil {
+		managed = managedOf(obj.Object)
+	}
+	annotations := obj.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[ManagedAnnotation] = managed.String()
+	obj.SetAnnotations(annotations)
+}

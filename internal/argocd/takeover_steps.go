@@ -1,0 +1,340 @@
+package argocd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A take-over has five steps, and each of them can be the last of a process: the next apply begins
+// again with the first one, and finds what is done.
+//
+//  1. The record: which Applications the set has, and what it was (by the caller, see TakeOver).
+//  2. The set is frozen: deletionOrder becomes AllAtOnce, for with Reverse the controller deletes the
+//     Applications even under orphan propagation; the strategy stays, for without RollingSync the controller
+//     switches automated sync on again; and a generator is added that always fails. The controller ends a
+//     reconciliation whose generators fail before it touches an Application, and says so in the status. From
+//     then on nothing of it is under way that would put ownerReferences on the Applications again after
+//     they are gone, which garbage collection would take for a reason to delete them.
+//  3. The set is deleted with orphan propagation, exactly the object that was seen frozen.
+//  4. The ownerReferences are gone.
+//  5. The Applications get our marks; before, the controller would strip them.
+const (
+	// takeOverInterval is how often the progress of a step is looked at.
+	takeOverInterval = 200 * time.Millisecond
+	// answerPatience is how long the controller may take to see that the set is frozen: it generates the
+	// Applications once more, which may mean to read git.
+	answerPatience = 2 * time.Minute
+	// orphanPatience is how long garbage collection may take to let the Applications go.
+	orphanPatience = 5 * time.Minute
+)
+
+// freezeKey marks the generator that freezes a set.
+const freezeKey = "argocdprogressive.io/take-over"
+
+// ErrTakeOver: a take-over cannot go on as things are; the text says what to do.
+var ErrTakeOver = errors.New("the take-over cannot go on")
+
+func stuck(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrTakeOver, fmt.Sprintf(format, args...))
+}
+
+// freeze is a generator that always fails: the controller does not know its operator, and names it
+// in the status, if no generator before it has failed (GenerateApplications in applicationset/controllers/template
+// and LabelSelectorAsSelector in applicationset/utils, Argo CD 3.2 to 3.6). The operator is another one each time:
+// what the status says of an earlier one proves nothing.
+func freeze(operator string) map[string]any {
+	return map[string]any{
+		"list": map[string]any{"elements": []any{}},
+		"selector": map[string]any{"matchExpressions": []any{
+			map[string]any{"key": freezeKey, "operator": operator, "values": []any{}},
+		}},
+	}
+}
+
+func isFreeze(generator map[string]any) bool { return freezeOperator(generator) != "" }
+
+func freezeOperator(generator map[string]any) string {
+	for _, e := range objects(generator, "selector", "matchExpressions") {
+		if text(e, "key") == freezeKey {
+			return text(e, "operator")
+		}
+	}
+	return ""
+}
+
+// ReleaseApplications does the steps 2 to 4: it deletes the ApplicationSet of t so that its
+// Applications stay, and returns when nothing controls them any more. changed is called with t when the set has
+// other Applications than t says, before the set is deleted. An error that is ErrTakeOver says what to do.
+func (c *Client) ReleaseApplications(ctx context.Context, owner Owner, t *TakeOver, changed func() error) error {
+	set, err := c.InCluster(ctx, owner)
+	if err != nil {
+		return err
+	}
+	if set != nil && set.UID() == t.UID && set.object.GetDeletionTimestamp() == nil {
+		if err := c.freezeSet(ctx, owner, t.UID); err != nil {
+			return err
+		}
+		if err := c.awaitFrozen(ctx, owner, t); err != nil {
+			return err
+		}
+		if err := c.recount(ctx, owner, t, changed); err != nil {
+			return err
+		}
+		if err := c.deleteFrozen(ctx, owner, t.UID); err != nil {
+			return err
+		}
+	}
+	if err := c.awaitGone(ctx, owner, t); err != nil {
+		return err
+	}
+	return c.awaitReleased(ctx, owner, t)
+}
+
+func setRequest(verb string, owner Owner) RequestError {
+	return RequestError{Verb: verb, Resource: applicationSets.GroupResource().String(), Namespace: owner.Namespace, Name: owner.Name}
+}
+
+// freezeSet is step 2. It is guarded by the resourceVersion, as the position of the new generator and
+// whether there is a strategy are known for that alone; the controller writes the status now and then.
+func (c *Client) freezeSet(ctx context.Context, owner Owner, uid string) error {
+	for {
+		set, err := c.InCluster(ctx, owner)
+		if err != nil || set == nil || set.UID() != uid {
+			return err
+		}
+		spec := dict(set.object.Object, "spec")
+		change := []map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": set.object.GetResourceVersion()}}
+		if dict(spec, "strategy") != nil && text(spec, "strategy", "deletionOrder") != "AllAtOnce" {
+			change = append(change, map[string]any{"op": "add", "path": "/spec/strategy/deletionOrder", "value": "AllAtOnce"})
+		}
+		if !set.Frozen() {
+			change = append(change, map[string]any{"op": "add", "path": "/spec/generators/0", "value": freeze("frozen-" + c.newRefreshID())})
+		}
+		if len(change) == 1 {
+			return nil
+		}
+		err = c.patchSet(ctx, owner, change)
+		if !unprocessable(err) || ctx.Err() != nil {
+			return err
+		}
+		// Somebody has written it meanwhile; or the patch itself is impossible, which would last.
+		newer, readErr := c.InCluster(ctx, owner)
+		if readErr != nil || newer != nil && newer.object.GetResourceVersion() == set.object.GetResourceVersion() {
+			return errors.Join(err, readErr)
+		}
+	}
+}
+
+func (c *Client) patchSet(ctx context.Context, owner Owner, change []map[string]any) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("the patch of ApplicationSet %s cannot be encoded: %w", owner, err)
+	}
+	return c.request(ctx, setRequest("patch", owner), func() error {
+		_, err := c.dynamic.Resource(applicationSets).Namespace(owner.Namespace).Patch(ctx, owner.Name, types.JSONPatchType, body, metav1.PatchOptions{})
+		return err
+	})
+}
+
+// awaitFrozen waits until the controller says that it has seen the set frozen. It works on one
+// reconciliation of a set at a time, so none of an older version is under way then.
+func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) error {
+	frozen := false
+	err := c.every(ctx, answerPatience, func() (bool, error) {
+		set, err := c.InCluster(ctx, owner)
+		if err != nil || set == nil || set.UID() != t.UID {
+			return true, err
+		}
+		if frozen = set.Frozen(); !frozen {
+			return true, nil
+		}
+		return set.seenFrozen(), nil
+	})
+	if !errors.Is(err, errPatience) {
+		return err
+	}
+	return errors.Join(stuck("the ApplicationSet controller has not answered within %s, so it cannot be told whether it is just writing Applications of %s. "+
+		"See whether it runs: kubectl -n %s get pods -l app.kubernetes.io/name=argocd-applicationset-controller. The set is as it was before. If the controller is switched off on purpose, "+
+		"delete the set by hand, keeping its Applications, and run terraform apply again, which goes on from there: "+
+		"kubectl -n %s patch applicationsets.argoproj.io %s --type=merge -p '{\"spec\":{\"strategy\":{\"deletionOrder\":\"AllAtOnce\"}}}' && "+
+		"kubectl -n %s delete applicationsets.argoproj.io %s --cascade=orphan",
+		answerPatience, owner, c.namespace, owner.Namespace, owner.Name, owner.Namespace, owner.Name), c.thaw(ctx, owner, t))
+}
+
+// seenFrozen tells that the controller has met the generator that freezes the set.
+func (s *InCluster) seenFrozen() bool {
+	message, failing := s.condition("ErrorOccurred")
+	return failing && slices.ContainsFunc(objects(s.object.Object, "spec", "generators"), func(g map[string]any) bool {
+		return isFreeze(g) && strings.Contains(message, freezeOperator(g))
+	})
+}
+
+// thaw undoes step 2.
+func (c *Client) thaw(ctx context.Context, owner Owner, t *TakeOver) error {
+	return c.patchSet(ctx, owner, []map[string]any{
+		{"op": "test", "path": "/metadata/uid", "value": t.UID},
+		{"op": "replace", "path": "/spec", "value": t.ApplicationSet["spec"]},
+	})
+}
+
+// recount finds the Applications that the controller has made or deleted before it saw the set
+// frozen.
+func (c *Client) recount(ctx context.Context, owner Owner, t *TakeOver, changed func() error) error {
+	found, err := c.controlled(ctx, owner, t.UID)
+	if err != nil {
+		return err
+	}
+	now := maps.Clone(t.Applications)
+	if now == nil {
+		now = map[string]string{}
+	}
+	for name, app := range found {
+		now[name] = string(app.GetUID())
+	}
+	if maps.Equal(now, t.Applications) {
+		return nil
+	}
+	t.Applications = now
+	return changed()
+}
+
+// controlled are the Applications that have an ApplicationSet for their controller.
+func (c *Client) controlled(ctx context.Context, owner Owner, uid string) (map[string]*unstructured.Unstructured, error) {
+	found, _, err := c.listObjects(ctx, owner.Namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*unstructured.Unstructured{}
+	for _, app := range found {
+		if controlledBy(app, uid) {
+			out[app.GetName()] = app
+		}
+	}
+	return out, nil
+}
+
+// deleteFrozen is step 3: only the very object that was seen to be frozen is deleted.
+func (c *Client) deleteFrozen(ctx context.Context, owner Owner, uid string) error {
+	for {
+		set, err := c.InCluster(ctx, owner)
+		if err != nil || set == nil || set.UID() != uid || set.object.GetDeletionTimestamp() != nil {
+			return err
+		}
+		order := text(set.object.Object, "spec", "strategy", "deletionOrder")
+		if !set.Frozen() || !set.seenFrozen() || dict(set.object.Object, "spec", "strategy") != nil && order != "AllAtOnce" {
+			return stuck("somebody has changed the ApplicationSet %s back while it was taken over. It was not deleted. Find out who applies it "+
+				"(kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields), stop that, and run terraform apply again", owner, owner.Namespace, owner.Name)
+		}
+		version, id, orphan := set.object.GetResourceVersion(), types.UID(uid), metav1.DeletePropagationOrphan
+		err = c.request(ctx, setRequest("delete", owner), func() error {
+			return c.dynamic.Resource(applicationSets).Namespace(owner.Namespace).Delete(ctx, owner.Name, metav1.DeleteOptions{
+				PropagationPolicy: &orphan, Preconditions: &metav1.Preconditions{UID: &id, ResourceVersion: &version},
+			})
+		})
+		if !isConflict(err) {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		}
+		if err := c.retry.sleep(ctx, takeOverInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitGone waits until the set is gone.
+func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error {
+	var left []string
+	err := c.every(ctx, orphanPatience, func() (bool, error) {
+		set, err := c.InCluster(ctx, owner)
+		switch {
+		case err != nil || set == nil:
+			return true, err
+		case set.UID() != t.UID:
+			return true, stuck("another ApplicationSet %s has been created meanwhile, which will take the Applications back. Delete it, keeping its Applications, or keep it "+
+				"and forget the set here (terraform state rm). Find out who applies it: kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields",
+				owner, owner.Namespace, owner.Name)
+		}
+		left = set.object.GetFinalizers()
+		return false, nil
+	})
+	if errors.Is(err, errPatience) {
+		return stuck("the ApplicationSet %s was deleted %s ago and is not gone; its finalizers are: %s. \"orphan\" is for kube-controller-manager to remove, which must run, the others "+
+			"for the ApplicationSet controller: kubectl -n %s get pods. Run terraform apply again, which goes on from there", owner, orphanPatience, orNothing(left), c.namespace)
+	}
+	return err
+}
+
+// awaitReleased is step 4.
+func (c *Client) awaitReleased(ctx context.Context, owner Owner, t *TakeOver) error {
+	var left map[string]*unstructured.Unstructured
+	err := c.every(ctx, orphanPatience, func() (done bool, err error) {
+		left, err = c.controlled(ctx, owner, t.UID)
+		return len(left) == 0, err
+	})
+	if errors.Is(err, errPatience) {
+		return stuck("the ApplicationSet %s is gone, but these Applications still refer to it as their owner: %s. That is for kube-controller-manager to remove, which must run. "+
+			"Run terraform apply again, which goes on from there", owner, strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	}
+	return err
+}
+
+// errPatience: every has waited for as long as it may.
+var errPatience = errors.New("it has not come to that in time")
+
+// every asks again and again whether something is done, at most for as long as patience.
+func (c *Client) every(ctx context.Context, patience time.Duration, done func() (bool, error)) error {
+	for range int(patience / takeOverInterval) {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		if err := c.retry.sleep(ctx, takeOverInterval); err != nil {
+			return err
+		}
+	}
+	return errPatience
+}
+
+// MarkTakenOver is step 5. Each Application of t that still is the one that t names gets our marks;
+// labels are those of their steps, and rendered is as for TakeOverListing. One that is gone by now
+// is left out.
+func (c *Client) MarkTakenOver(ctx context.Context, owner Owner, t TakeOver, labels map[string]string, rendered map[string]map[string]any) error {
+	listing, err := c.TakeOverListing(ctx, owner, t, rendered)
+	if err != nil {
+		return err
+	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(listing.Objects)), func(name string) bool { return !t.has(listing.Objects[name]) })
+	return parallel(len(names), func(i int) error {
+		obj := listing.Objects[names[i]]
+		body, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid":    string(obj.GetUID()),
+			"labels": map[string]any{SetLabel: owner.Hash()},
+			"annotations": map[string]any{
+				OwnerAnnotation: owner.String(), StepAnnotation: labels[names[i]], ManagedAnnotation: obj.GetAnnotations()[ManagedAnnotation],
+			},
+		}})
+		if err != nil {
+			return fmt.Errorf("the marks of Application %s cannot be encoded: %w", names[i], err)
+		}
+		err = c.request(ctx, appRequest("patch", owner.Namespace, names[i]), func() error {
+			_, err := c.apps(owner.Namespace).Patch(ctx, names[i], types.MergePatchType, body, metav1.PatchOptions{})
+			return err
+		})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
