@@ -17,7 +17,8 @@ const (
 // Record is what is stored of a set beside its Applications, in the same namespace: it serves
 // adoption, import, history and rollback, and survives a killed process.
 //
-// It is a stored format, version 1: a ConfigMap "argocdprogressive-<Owner.Hash>", the head, with
+// It is a stored format, version 1, to which fields of the payload have been added since: what does not
+// know them reads the rest, and what knows them does without. A ConfigMap "argocdprogressive-<Owner.Hash>", the head, with
 //
 //	labels      argocdprogressive.io/set: <Owner.Hash>, argocdprogressive.io/record: head
 //	data        version: "1", owner: "namespace/name", token, state,
@@ -47,6 +48,9 @@ type Payload struct {
 	Proven map[string]string `json:"proven,omitempty"`
 	// Rollouts are the last ones, oldest first, at most KeptRollouts.
 	Rollouts []Rollout `json:"rollouts,omitempty"`
+	// Targets: Application -> what the last rollout is, or was, to bring it to. Records of earlier
+	// versions have none.
+	Targets map[string]Target `json:"targets,omitempty"`
 	// Previous: Application -> its spec before the last rollout that changed it.
 	Previous map[string]map[string]any `json:"previous,omitempty"`
 	// TakeOver is there while the state is StateTakingOver.
@@ -55,6 +59,16 @@ type Payload struct {
 
 // KeptRollouts is how many rollouts a record keeps.
 const KeptRollouts = 10
+
+// Target is what a rollout is to bring an Application to.
+type Target struct {
+	// Step is the label of its step, Mode how it gets to its target (rollout.Mode), and Hash the spec hash.
+	Step string `json:"step"`
+	Mode string `json:"mode"`
+	Hash string `json:"hash"`
+	// Revisions are absent where they were not known when the rollout began.
+	Revisions []string `json:"revisions,omitempty"`
+}
 
 // Rollout is one entry of the history of a set.
 type Rollout struct {
@@ -66,7 +80,19 @@ type Rollout struct {
 	Actor    string    `json:"actor,omitempty"`
 	Pins     []Pin     `json:"pins,omitempty"`
 	Outcomes []Outcome `json:"outcomes,omitempty"`
+	// Result is how it ended as a whole (see the constants), and Reason why it did not succeed, in one
+	// line. Both are empty while it runs, and in records of earlier versions.
+	Result string `json:"result,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
+
+// The results of a rollout.
+const (
+	ResultSucceeded = "succeeded"
+	ResultFailed    = "failed"
+	ResultCancelled = "cancelled"
+	ResultTimedOut  = "timed out"
+)
 
 // Pin is the revision that a source was rolled out at.
 type Pin struct {
@@ -80,4 +106,11 @@ type Pin struct {
 type Outcome struct {
 	Step    string `json:"step"`
 	Outcome string `json:"outcome"`
+	// Started and Ended are zero where nothing of the step had to be rolled out, and in records of
+	// earlier versions. A step that has not ended well ended with the rollout.
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	// Done of Applications are at their target; both are zero in records of earlier versions.
+	Done         int `json:"done,omitempty"`
+	Applications int `json:"applications,omitempty"`
 }

@@ -1,7 +1,10 @@
 package argocd
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -160,6 +163,80 @@ func TestRecordOfVersion1IsRead(t *testing.T) {
 	want.version = "4711"
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// fullRecord has everything that a record can hold.
+func fullRecord() *Record {
+	r := smallRecord()
+	r.Targets = map[string]Target{"dev": {Step: "step 01", Mode: "sync", Hash: "5be0", Revisions: []string{"1f3a9c2"}}, "prod": {Step: "step 02", Mode: "manual", Hash: "5be1"}}
+	last := &r.Rollouts[0]
+	last.Result, last.Reason = ResultFailed, "prod: degraded"
+	last.Outcomes = []Outcome{
+		{Step: "step 01", Outcome: "done", Started: last.Started, Ended: last.Started.Add(20 * time.Second), Done: 1, Applications: 1},
+		{Step: "step 02", Outcome: "failed", Started: last.Started.Add(20 * time.Second), Ended: last.Ended, Applications: 1},
+	}
+	return r
+}
+
+// The fixture is what is stored since records have targets and the times of each step.
+func TestRecordWithTimesOfStepsIsRead(t *testing.T) {
+	content, err := os.ReadFile("testdata/record-v1-steps.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal(content, &object); err != nil {
+		t.Fatal(err)
+	}
+	got, err := reassemble(t, shop, asObject(t, object), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fullRecord()
+	want.version = "4712"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// A downgrade reads what it knows, and records without the rest are written by it.
+func TestRecordIsReadByThoseWhoDoNotKnowItsNewerFields(t *testing.T) {
+	head, _, err := encodeRecord(shop, fullRecord())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version := text(head.Object, "data", "version"); version != "1" {
+		t.Errorf("the version is %s", version)
+	}
+	packed, err := chunkOf(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zip, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first struct { // as of the first version
+		ApplicationSet map[string]any    `json:"applicationSet"`
+		Proven         map[string]string `json:"proven"`
+		Rollouts       []struct {
+			ID             string    `json:"id"`
+			Started, Ended time.Time `json:",omitzero"`
+			Actor          string    `json:"actor"`
+			Pins           []Pin     `json:"pins"`
+			Outcomes       []struct {
+				Step    string `json:"step"`
+				Outcome string `json:"outcome"`
+			} `json:"outcomes"`
+		} `json:"rollouts"`
+		Previous map[string]map[string]any `json:"previous"`
+	}
+	if err := json.NewDecoder(zip).Decode(&first); err != nil {
+		t.Fatal(err)
+	}
+	if r := first.Rollouts; len(r) != 1 || r[0].ID != "r-1" || r[0].Actor != "ci" || len(r[0].Outcomes) != 2 || r[0].Outcomes[1].Outcome != "failed" {
+		t.Errorf("it reads %+v", first)
 	}
 }
 
