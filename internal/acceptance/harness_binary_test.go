@@ -51,7 +51,7 @@ func (w *workspace) startBinary(args ...string) *groupCommand {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*patience)
 	c := &groupCommand{f: w.fixture, over: make(chan struct{}), out: &bytes.Buffer{}}
-	c.cmd = exec.CommandContext(ctx, "terraform", withFlags(args)...)
+	c.cmd = exec.CommandContext(ctx, terraformPath, withFlags(args)...)
 	c.cmd.Dir = w.cli.dir
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TF_") {

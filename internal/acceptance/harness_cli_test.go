@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,9 +17,16 @@ import (
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 )
 
-const providerAddress = "registry.terraform.io/argocdprogressive/argocdprogressive"
+// The suite runs with another program than terraform on PATH, OpenTofu for example, by the variables of
+// terraform-plugin-testing: TF_ACC_TERRAFORM_PATH, and TF_ACC_PROVIDER_HOST for the registry in which
+// that program looks for a provider that is named without one.
+var (
+	terraformPath   = cmp.Or(os.Getenv("TF_ACC_TERRAFORM_PATH"), "terraform")
+	providerAddress = cmp.Or(os.Getenv(resource.EnvTfAccProviderHost), "registry.terraform.io") + "/argocdprogressive/argocdprogressive"
+)
 
 // Exit codes of `terraform plan -detailed-exitcode`.
 const (
@@ -103,7 +111,7 @@ type command struct {
 func (c *cli) start(args ...string) *command {
 	c.f.Helper()
 	reattach, stop := c.serve()
-	cmd := exec.Command("terraform", withFlags(args)...)
+	cmd := exec.Command(terraformPath, withFlags(args)...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "TF_REATTACH_PROVIDERS="+reattach, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "TF_LOG=", "TF_CLI_CONFIG_FILE="+os.DevNull)
 	cmd.Env = append(cmd.Env, c.env...)
