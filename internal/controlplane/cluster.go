@@ -34,6 +34,9 @@ const (
 	argoNamespace = "argocd"
 	contextName   = "controlplane"
 
+	// TeamNamespaces are the namespaces beside its own in which Argo CD looks for Applications.
+	TeamNamespaces = "team-*"
+
 	// InClusterServer is the destination that every Argo CD knows: its own cluster.
 	InClusterServer = "https://kubernetes.default.svc"
 )

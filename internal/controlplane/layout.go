@@ -178,6 +178,7 @@ func (l *layout) applicationControllerComponent() component {
 		name: ApplicationController, path: l.binaries.Path(ApplicationController), env: l.environment(), readyTimeout: readyTimeout,
 		args: []string{
 			"--kubeconfig=" + l.kubeconfig, "--namespace=" + argoNamespace,
+			"--application-namespaces=" + TeamNamespaces,
 			"--redis=" + addr(l.redis),
 			"--repo-server=" + addr(l.repoServer), "--repo-server-plaintext",
 			"--metrics-port=" + strconv.Itoa(l.applicationControllerMetrics),
