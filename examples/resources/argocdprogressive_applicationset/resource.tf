@@ -54,7 +54,7 @@ resource "argocdprogressive_applicationset" "guestbook" {
   # What Argo CD has no field for.
   rollout = {
     app_timeout      = "10m"
-    min_healthy_time = "30s"
+    min_healthy_time = "10s"
     max_deletions    = 1
   }
 
