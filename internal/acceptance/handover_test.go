@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -245,11 +246,43 @@ func TestAccRenameOfAHealthySetDeletesTheOldApplicationsInReverseOrder(t *testin
 func TestAccResumeAfterAConfigurationChangeDeletesWhatIsNotWantedAnyMore(t *testing.T) {
 	f := newFixture(t)
 	w, s, seen := failedCreate(f)
+	s.Elements = []obj{f.element("prod")}
+	w.configure(s)
+	w.failsToPlan("Too many deletions", "delete 2 of 2 Applications", f.app("dev")+", "+f.app("staging"))
 	s.Elements = []obj{f.element("dev"), f.element("prod")}
 	w.configure(s)
 	w.apply()
 	f.must(seen.deletedInOrder(f.apps("staging")))
 	w.lives(f.apps("dev", "prod")...)
+	w.atRest()
+}
+
+// A policy holds for what a failed create has left as well, and the plan does not show it as deleted.
+func TestAccAResumeLeavesWhatThePolicyDoesNotLetGoOrChange(t *testing.T) {
+	f := newFixture(t)
+	w, s, seen := failedCreate(f)
+	before := f.getApp(f.ctx(), f.app("dev"))
+	s.Spec = obj{"sync_policy": obj{"applications_sync": "create-only"}}
+	s.Labels = obj{"tier": "gold"}
+	s.Elements = []obj{f.element("dev"), f.element("prod")}
+	w.configure(s)
+	p := w.planOf()
+	w.acts(p, "delete create")
+	for step, names := range map[string][]string{stepOf("01", "dev"): {"?"}, stepOf("02", "staging"): {"?"}, stepOf("03", "prod"): f.apps("prod")} {
+		if got := slices.Sorted(maps.Keys(p.after[step])); !slices.Equal(got, names) {
+			t.Errorf("%q is planned to have %q, want %q", step, got, names)
+		}
+	}
+	w.apply("plan.bin")
+	f.must(seen.onlyTouched(f.app("prod")))
+	f.unchanged(before)
+	w.lives(f.apps("dev", "staging", "prod")...)
+	values, _ := w.stored()
+	for step, name := range map[string]string{stepOf("01", "dev"): f.app("dev"), stepOf("02", "staging"): f.app("staging")} {
+		if leaf := wavesOf(values, nil)[step][name]; !strings.HasSuffix(leaf, "(held back)") {
+			t.Errorf("%s is stored as %q", name, leaf)
+		}
+	}
 	w.atRest()
 }
 

@@ -71,7 +71,7 @@ var (
 // needs is everything that this package asks of the API server.
 var needs = []need{
 	// Names that are to be written and may exist already, and what a conflict was about.
-	{resource: applications, verb: "get", purposes: Apply | Destroy},
+	{resource: applications, verb: "get", purposes: Plan | Apply | Destroy},
 	{resource: applications, verb: "list", purposes: Plan | Apply | Destroy},
 	{resource: applications, verb: "watch", purposes: Refresh | Apply | Destroy},
 	{resource: applications, verb: "create", purposes: Apply},

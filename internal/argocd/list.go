@@ -105,25 +105,68 @@ type Existing struct {
 	Terminating bool
 }
 
+// fewNames is how many names are looked up one by one; for more of them, all Applications are listed.
+const fewNames = 100
+
 // Get tells which of names exist already in the owner's namespace, and whose they are. Names that
 // do not exist are absent from the result.
 func (c *Client) Get(ctx context.Context, owner Owner, names ...string) (map[string]Existing, error) {
-	out := map[string]Existing{}
-	for _, name := range sortedCopy(names) {
-		var obj *metav1.PartialObjectMetadata
-		err := c.request(ctx, appRequest("get", owner.Namespace, name), func() (err error) {
-			obj, err = c.metadata.Resource(applications).Namespace(owner.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if len(names) > fewNames {
+		return c.getListed(ctx, owner, names)
+	}
+	found := make([]*metav1.PartialObjectMetadata, len(names))
+	err := parallel(len(names), func(i int) error {
+		err := c.request(ctx, appRequest("get", owner.Namespace, names[i]), func() (err error) {
+			found[i], err = c.metadata.Resource(applications).Namespace(owner.Namespace).Get(ctx, names[i], metav1.GetOptions{})
 			return err
 		})
 		if apierrors.IsNotFound(err) {
+			found[i], err = nil, nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]Existing{}
+	for i, obj := range found {
+		if obj != nil {
+			out[names[i]] = existing(owner, obj)
+		}
+	}
+	return out, nil
+}
+
+// getListed is Get for many names.
+func (c *Client) getListed(ctx context.Context, owner Owner, names []string) (map[string]Existing, error) {
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
+	out, options := map[string]Existing{}, metav1.ListOptions{Limit: pageSize}
+	for {
+		var page *metav1.PartialObjectMetadataList
+		err := c.request(ctx, appRequest("list", owner.Namespace, ""), func() (err error) {
+			page, err = c.metadata.Resource(applications).Namespace(owner.Namespace).List(ctx, options)
+			return err
+		})
+		if options.Continue != "" && apierrors.IsResourceExpired(err) {
+			clear(out)
+			options.Continue = ""
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		out[name] = existing(owner, obj)
+		for i := range page.Items {
+			if name := page.Items[i].GetName(); wanted[name] {
+				out[name] = existing(owner, &page.Items[i])
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return out, nil
+		}
 	}
-	return out, nil
 }
 
 func existing(owner Owner, obj metav1.Object) Existing {

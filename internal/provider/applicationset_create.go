@@ -49,7 +49,10 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 		return
 	}
 	plan.ID = idOf(&plan)
-	after, known := a.result(ctx, newWaves(), !resp.Diagnostics.HasError())
+	after, known := a.result(ctx, a.kept, !resp.Diagnostics.HasError())
+	for label := range wavesOf(plan.Waves).open() {
+		after.step(label) // a step that was planned must be there, though nothing is in it
+	}
 	plan.Waves = after.value()
 	resp.Diagnostics.Append(a.report("rollout", "create", afterFailedCreate(plan.Name.ValueString())).diagnostics(a.outcome)...)
 	resp.Diagnostics.Append(c.store(ctx, &plan, known, a.content.answers, resp)...)
@@ -128,6 +131,10 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from pl
 	if diags.HasError() {
 		return nil, diags
 	}
+	kept := newWaves()
+	if !from.exists {
+		kept = c.leaveInOpen(&desired, wavesOf(m.Waves))
+	}
 	objects := objectsOf(desired.takingPart())
 	adopt, problems := c.preflight(ctx, objects, s)
 	if diags.Append(problems...); diags.HasError() {
@@ -142,7 +149,7 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from pl
 		diags.Append(c.refresh(ctx)...)
 		known = targetsOf(c.live)
 	}
-	a := &apply{connected: c, settings: s, content: desired, adopt: adopt, known: known}
+	a := &apply{connected: c, settings: s, content: desired, adopt: adopt, known: known, kept: kept}
 	a.plan = rolloutPlan(desired, known, c.proven(), c.liveNames())
 	return a, diags
 }

@@ -38,6 +38,8 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	}
 	handOver, diags := planned.handsOver(&state)
 	resp.Diagnostics.Append(diags...)
+	answers, diags := readAnswers(ctx, req.Private)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -75,6 +77,10 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	}
 	if handOver {
 		resp.Diagnostics.Append(c.release(ctx)...)
+		// Terraform plans the create once more now. A generator that fails by then must not keep it from
+		// taking what was handed over.
+		r.provider.generation.sets.handOver(c.owner.String(), planned.Open)
+		r.provider.keepAnswers(c.owner.String(), answers)
 		return
 	}
 	timeout, diags := state.Timeouts.Delete(ctx, defaultTimeout)

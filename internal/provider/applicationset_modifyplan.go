@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
@@ -59,19 +58,26 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 	}
 	plan.ID = idOf(plan)
 	now := phase{Op: opCreate, Namespace: plan.Namespace.ValueString(), Name: plan.Name.ValueString()}
-	if replaces {
+	var live foundSet
+	if !replaces {
+		live = r.liveOf(plan)
+	} else {
 		// An update of the same resource was planned just before: Terraform is to replace it.
 		now.Op = opForcedReplace
 		resp.Diagnostics.Append(guardReplacement(before.Existing, s, fmt.Sprintf(
 			"%s/%s is to be replaced: all of its Applications are deleted and created anew", before.Namespace, before.Name))...)
 	}
-	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
-	c, diags := r.contentToPlan(ctx, plan, appset.Answers{}, cluster{})
+	c, diags := r.contentToPlan(ctx, plan, r.handedAnswers(plan), cluster{})
 	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, c.answers)...)
 	if resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
 		return
 	}
-	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, s, plan.timeout("create"))...)
+	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, live, s, plan.timeout("create"))...)
+	now.Open = r.leaveOpen(plan, c, live)
+	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
+	resp.Diagnostics.Append(r.checkNames(ctx, plan, c, newWaves(), s, cluster{})...)
 	if r.provider != nil {
 		r.provider.keepAnswers(plan.ID.ValueString(), c.answers)
 	}
@@ -102,28 +108,32 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 		return
 	}
 	if plan.ID.Equal(state.ID) {
-		resp.Diagnostics.Append(plan.plan(c, prior, known, s, plan.timeout("update"))...)
+		resp.Diagnostics.Append(plan.plan(c, prior, known, foundSet{prior, known.Unfinished}, s, plan.timeout("update"))...)
+		resp.Diagnostics.Append(r.checkNames(ctx, plan, c, prior, s, home)...)
 		resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, c.answers)...)
 		return
 	}
 	// Terraform will plan again, as a create; that call does not see the state.
 	resp.Diagnostics.Append(guardReplacement(len(prior.names()), s, fmt.Sprintf(
 		"The set %s becomes %s: all of its Applications are deleted and created anew", state.ID.ValueString(), plan.ID.ValueString()))...)
-	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, s, plan.timeout("create"))...)
+	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, foundSet{}, s, plan.timeout("create"))...)
 }
 
-// plan sets the waves and tells what is wrong or hazardous.
+// plan sets the waves and tells what is wrong or hazardous. The waves are a function of content, prior
+// and known; live is what is told about, and what the guards go by.
 //
 // timeout is how long the rollout may take; zero while that is not known.
-func (m *applicationSetModel) plan(c content, prior waves, known targets, s settings, timeout time.Duration) diag.Diagnostics {
+func (m *applicationSetModel) plan(c content, prior waves, known targets, live foundSet, s settings, timeout time.Duration) diag.Diagnostics {
 	var diags diag.Diagnostics
-	c.leaveStanding(prior.names(), known.Unfinished)
-	ch := change{prior: prior, planned: planWaves(c, known, prior), content: c}
+	given := c
+	given.leaveStanding(prior.names(), known.Unfinished)
+	c.leaveStanding(live.waves.names(), live.unfinished)
+	ch := change{prior: live.waves, planned: planWaves(given, known, prior), content: c}
 	diags.Append(ch.guardEmpty(s)...)
 	diags.Append(ch.guardDeletions(s)...)
 	diags.Append(ch.guardDuration(s, timeout)...)
 	m.addIssues(&diags, c.checkSteps().Errors())
-	diags.Append(c.checkSelection(prior)...)
+	diags.Append(c.checkSelection(live.waves)...)
 	diags.Append(ch.warnings(m)...)
 	m.Waves = ch.planned.value()
 	return diags

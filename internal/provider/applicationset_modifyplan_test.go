@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -335,7 +336,7 @@ func TestPlanOfCreateUsesNothingOfPrivateState(t *testing.T) {
 	if leaf := p.waves[stepDev]["dev-1"]; leaf != "" {
 		t.Errorf("the leaf is %q: the same plan during apply has no private state", leaf)
 	}
-	if got, want := p.phase(t), (phase{Op: opCreate, Namespace: "argocd", Name: "guestbook"}); got != want {
+	if got, want := p.phase(t), (phase{Op: opCreate, Namespace: "argocd", Name: "guestbook"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("the phase is %+v, want %+v", got, want)
 	}
 }
@@ -397,7 +398,7 @@ func TestPlanOfAnotherName(t *testing.T) {
 	}
 	// What Terraform asks next, with the private data of the first answer.
 	p = planOf(t, nil, allowed, p.bytes)
-	if got, want := p.phase(t), (phase{Op: opForcedReplace, Namespace: "argocd", Name: "renamed"}); got != want || len(p.errors) > 0 {
+	if got, want := p.phase(t), (phase{Op: opForcedReplace, Namespace: "argocd", Name: "renamed"}); !reflect.DeepEqual(got, want) || len(p.errors) > 0 {
 		t.Errorf("the phase is %+v, want %+v; errors %v", got, want, p.errors)
 	}
 }

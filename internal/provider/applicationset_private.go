@@ -39,6 +39,9 @@ type phase struct {
 	// Existing counts the Applications of the resource that an update would become the
 	// replacement of.
 	Existing int `json:"existing,omitempty"`
+	// Open are the steps that the creation of a set that was found live leaves open: something in them
+	// stays as it is.
+	Open []string `json:"open,omitempty"`
 }
 
 // cluster identifies a cluster by the UID of Argo CD's namespace; empty when the credentials may

@@ -48,7 +48,9 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	resp.Diagnostics.Append(diags...)
 	known.Unfinished, known.Live = c.unfinished(c.live), changedSources(content, c.live)
 	content.leaveStanding(c.liveNames(), known.Unfinished)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, c.live, c.proven()).value())...)
+	now := liveWaves(content, c.live, c.proven())
+	r.provider.generation.sets.keepFound(c.owner.String(), foundSet{waves: now, unfinished: known.Unfinished})
+	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), now.value())...)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, known)...)
 	resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, answers)...)
 }

@@ -28,7 +28,9 @@ type apply struct {
 	plan     rollout.Plan
 	adopt    map[string]string
 	// known is what the plan was made from.
-	known   targets
+	known targets
+	// kept is what a create leaves as it is.
+	kept    waves
 	timeout time.Duration
 	// touched tells that something has been written.
 	touched bool

@@ -97,9 +97,10 @@ type settings struct {
 	adoptExisting bool
 	orphan        bool
 	// What is known only after apply guards nothing at plan; apply asks again.
-	maxDeletionsUnknown bool
-	allowEmptyUnknown   bool
-	timesUnknown        bool
+	maxDeletionsUnknown  bool
+	allowEmptyUnknown    bool
+	adoptExistingUnknown bool
+	timesUnknown         bool
 }
 
 func defaultSettings() settings {
@@ -153,6 +154,7 @@ func readSettings(ctx context.Context, o types.Object) (settings, diag.Diagnosti
 	s.allowEmpty = m.AllowEmpty.ValueBool()
 	s.allowEmptyUnknown = m.AllowEmpty.IsUnknown()
 	s.adoptExisting = m.AdoptExisting.ValueBool()
+	s.adoptExistingUnknown = m.AdoptExisting.IsUnknown()
 	s.orphan = m.Deletion.ValueString() == deletionOrphan
 	s.selection = m.selection()
 	return s, diags

@@ -34,6 +34,17 @@ func (w waves) step(label string) *wave {
 	return s
 }
 
+// open are the labels of the steps of which it is not known what is in them.
+func (w waves) open() map[string]bool {
+	labels := map[string]bool{}
+	for label, s := range w.steps {
+		if s.unknown {
+			labels[label] = true
+		}
+	}
+	return labels
+}
+
 // value is the attribute's value.
 func (w waves) value() types.Map {
 	if w.unknown {

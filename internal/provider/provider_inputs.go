@@ -21,6 +21,7 @@ type generation struct {
 	inputs map[string]appset.Inputs
 	// planned are the answers that the creation of a set was planned with, by namespace/name.
 	planned map[string]appset.Answers
+	sets    sets
 }
 
 // inputs are those of the Argo CD in a namespace.

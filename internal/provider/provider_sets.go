@@ -1,0 +1,94 @@
+package provider
+
+import "sync"
+
+// sets is what the resources of one run of the provider tell each other of their sets, each by its
+// namespace/name. Terraform calls in any order, so what is missing proves nothing.
+type sets struct {
+	mu sync.Mutex
+	// found are the sets in the state, as Read has found them.
+	found map[string]foundSet
+	// planned are the sets that were planned, with the names of their Applications.
+	planned map[string][]string
+	// claimed are those Applications by namespace/name, each with its set.
+	claimed map[string]string
+	// handed are the sets that were handed over to the create that follows, with the steps that its
+	// plan has left open.
+	handed map[string][]string
+}
+
+// foundSet is what a plan may need of a set that is live.
+type foundSet struct {
+	waves waves
+	// unfinished is as in targets.
+	unfinished map[string]string
+}
+
+func (s *sets) keepFound(set string, found foundSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found == nil {
+		s.found = map[string]foundSet{}
+	}
+	s.found[set] = found
+}
+
+func (s *sets) foundOf(set string) (foundSet, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.found[set]
+	return found, ok
+}
+
+// claim notes the Applications that a set is to have. It returns those that another set is to have
+// as well: name -> that set.
+func (s *sets) claim(set, namespace string, names []string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.planned == nil {
+		s.planned, s.claimed = map[string][]string{}, map[string]string{}
+	}
+	for _, name := range s.planned[set] {
+		if at := namespace + "/" + name; s.claimed[at] == set {
+			delete(s.claimed, at)
+		}
+	}
+	s.planned[set] = names
+	taken := map[string]string{}
+	for _, name := range names {
+		at := namespace + "/" + name
+		if other := s.claimed[at]; other != "" {
+			taken[name] = other
+		} else {
+			s.claimed[at] = set
+		}
+	}
+	return taken
+}
+
+// knows tells that the set belongs to a resource of this run: what it has now says nothing of what it
+// is to have.
+func (s *sets) knows(set string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, found := s.found[set]
+	_, planned := s.planned[set]
+	return found || planned
+}
+
+func (s *sets) handOver(set string, open []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handed == nil {
+		s.handed = map[string][]string{}
+	}
+	s.handed[set] = open
+}
+
+// handedOver tells whether the set was handed over in this run, which is an apply then.
+func (s *sets) handedOver(set string) (open []string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open, ok = s.handed[set]
+	return open, ok
+}
