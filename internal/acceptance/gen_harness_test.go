@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/cptest"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/gitrepo"
 )
 
@@ -118,7 +119,7 @@ func (f *fixture) privateRepo(password string) *private {
 		},
 		InheritEnv: []string{"GIT_PROTOCOL"},
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := cptest.Serve(f, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, given, _ := r.BasicAuth(); user != "reader" || given != password {
 			w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
 			http.Error(w, "who are you?", http.StatusUnauthorized)
@@ -126,7 +127,6 @@ func (f *fixture) privateRepo(password string) *private {
 		}
 		git.ServeHTTP(w, r)
 	}))
-	f.Cleanup(server.Close)
 	p := &private{Repo: repo, url: server.URL + "/private/.git", password: password}
 	f.create(secrets, argoNamespace, map[string]any{
 		"apiVersion": "v1", "kind": "Secret",

@@ -79,10 +79,7 @@ func newFixtureOn(t *testing.T, cluster *controlplane.Cluster) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo, err := gitrepo.New(filepath.Join(t.TempDir(), "deployments"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	repo := cptest.Repo(t, filepath.Join(t.TempDir(), "deployments"))
 	id := make([]byte, 3)
 	_, _ = rand.Read(id) // never fails
 	f := &fixture{T: t, cluster: cluster, client: client, repo: repo, name: "t" + hex.EncodeToString(id)}

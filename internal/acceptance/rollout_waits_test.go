@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/cptest"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/helmrepo"
 )
 
@@ -124,14 +125,10 @@ func TestAccInAndNotInOnOneKeySelectWhatBothAllow(t *testing.T) {
 
 func TestAccTwoChartsOfOneRepositoryDoNotShareAPin(t *testing.T) {
 	f := newFixture(t)
-	charts, err := helmrepo.Start(
+	charts := cptest.Charts(t,
 		helmrepo.Chart{Name: "alpha", Version: "1.0.0"}, helmrepo.Chart{Name: "alpha", Version: "1.2.0"},
 		helmrepo.Chart{Name: "beta", Version: "2.3.0"},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = charts.Close() })
 	s := f.newSet([]string{"dev-alpha/dev", "dev-beta/dev", "prod-alpha/prod", "prod-beta/prod"}, "dev", "prod")
 	for i, chart := range []string{"alpha", "beta", "alpha", "beta"} {
 		s.Elements[i]["chart"] = chart

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -50,6 +52,23 @@ if obj.data ~= nil and obj.data.health ~= nil and obj.data.health ~= "" then
 end
 return hs
 `
+
+// configMapHealthKey is where argocd-cm has it.
+const configMapHealthKey = "resource.customizations.health.ConfigMap"
+
+// setConfigMapHealth gives it to an Argo CD that is installed already, which reads its settings again
+// when they change.
+func setConfigMapHealth(ctx context.Context, client dynamic.Interface) error {
+	patch, err := json.Marshal(map[string]any{"data": map[string]any{configMapHealthKey: configMapHealth}})
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(resources["ConfigMap"]).Namespace(argoNamespace).Patch(ctx, "argocd-cm", types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("setting the health of ConfigMaps in argocd-cm: %w", err)
+	}
+	return nil
+}
 
 // bootstrap creates what Argo CD needs to run: its CustomResourceDefinitions first, then its
 // namespace and configuration, and the AppProject "default", which only Argo CD's API server
@@ -110,7 +129,7 @@ func argoConfiguration(binaries Binaries) ([]*unstructured.Unstructured, error) 
 		var err error
 		switch o.GetName() {
 		case "argocd-cm":
-			err = unstructured.SetNestedField(o.Object, configMapHealth, "data", "resource.customizations.health.ConfigMap")
+			err = unstructured.SetNestedField(o.Object, configMapHealth, "data", configMapHealthKey)
 		case "argocd-secret":
 			// Argo CD's API server would make it. The other parts only ask whether it is there.
 			err = unstructured.SetNestedField(o.Object, rand.Text(), "stringData", "server.secretkey")
@@ -255,12 +274,12 @@ func readManifests(dir string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading Argo CD's manifests: %w", err)
 		}
-		json, err := yaml.YAMLToJSON(content)
+		encoded, err := yaml.YAMLToJSON(content)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, err)
 		}
 		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON(json); err != nil {
+		if err := o.UnmarshalJSON(encoded); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, err)
 		}
 		objects = append(objects, o)

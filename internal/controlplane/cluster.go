@@ -59,6 +59,8 @@ type Cluster struct {
 	kubeconfig  string
 	config      *rest.Config
 	dynamic     dynamic.Interface
+	// argoInside tells that Argo CD runs in Pods of the cluster.
+	argoInside bool
 
 	unlockDir  func()
 	ports      portSet
@@ -156,8 +158,20 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return c.StartComponent(ctx, ApplicationController)
 }
 
-// Attach wraps a cluster that runs already and has Argo CD in it. Its components cannot be
-// started or stopped, and Stop does nothing.
+// AttachInstalled is Attach for a cluster in which Argo CD runs as it is usually installed, in Pods:
+// it does not reach what listens on this machine's loopback addresses. Its settings get the health of
+// ConfigMaps (see bootstrap.go).
+func AttachInstalled(ctx context.Context, kubeconfig string) (*Cluster, error) {
+	c, err := Attach(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c.argoInside = true
+	return c, setConfigMapHealth(ctx, c.dynamic)
+}
+
+// Attach wraps a cluster that runs already and has an Argo CD beside it, which another process has
+// started on this machine. Its components cannot be started or stopped, and Stop does nothing.
 func Attach(kubeconfig string) (*Cluster, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -177,12 +191,20 @@ func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 // Kubeconfig is the path of a kubeconfig file with the same settings.
 func (c *Cluster) Kubeconfig() string { return c.kubeconfig }
 
-// Server is the URL of the API server.
-func (c *Cluster) Server() string { return c.config.Host }
+// Server is the URL under which Argo CD reaches the API server, beside InClusterServer.
+func (c *Cluster) Server() string {
+	if c.argoInside {
+		return InClusterServer + ".cluster.local"
+	}
+	return c.config.Host
+}
 
-// LocalhostServer is Server with the name "localhost" for its address: another destination to
+// LocalhostServer is Server with another name for the same address: another destination to
 // Argo CD, on the same API server.
 func (c *Cluster) LocalhostServer() string {
+	if c.argoInside {
+		return strings.TrimSuffix(InClusterServer, ".svc")
+	}
 	return strings.Replace(c.config.Host, "127.0.0.1", "localhost", 1)
 }
 

@@ -11,19 +11,29 @@
 package cptest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/gitrepo"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/helmrepo"
 )
 
 // KubeconfigEnv names the kubeconfig file of a cluster to test on, with Argo CD in its
 // namespace argocd, instead of starting one.
 const KubeconfigEnv = "ARGOCDPROGRESSIVE_TEST_KUBECONFIG"
+
+// AddressEnv is an address of this machine at which the Pods of that cluster reach it. Where it is
+// set, Argo CD runs in these Pods, and reads its repositories from there.
+const AddressEnv = "ARGOCDPROGRESSIVE_TEST_ADDRESS"
 
 // A cold build takes about ten minutes on two idle cores, a start ten seconds.
 const (
@@ -48,6 +58,51 @@ func Shared(t testing.TB) *controlplane.Cluster {
 		t.Fatalf("no control plane to test on: %v", err)
 	}
 	return cluster
+}
+
+// Repo makes a git repository in dir that Argo CD can read: over HTTP where it cannot see dir.
+func Repo(t testing.TB, dir string) *gitrepo.Repo {
+	t.Helper()
+	repo, err := gitrepo.New(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if address := os.Getenv(AddressEnv); address != "" {
+		stop, err := repo.Serve(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(stop)
+	}
+	return repo
+}
+
+// Charts serves a Helm repository that Argo CD can read.
+func Charts(t testing.TB, charts ...helmrepo.Chart) *helmrepo.Server {
+	t.Helper()
+	server, err := helmrepo.StartOn(cmp.Or(os.Getenv(AddressEnv), "127.0.0.1"), charts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return server
+}
+
+// Serve answers what Argo CD asks over HTTP, until the test ends.
+func Serve(t testing.TB, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	if address := os.Getenv(AddressEnv); address != "" {
+		listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Listener.Close()
+		server.Listener = listener
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
 }
 
 var fragile struct {
@@ -99,6 +154,11 @@ func Main(m *testing.M) (code int) {
 
 func start() (*controlplane.Cluster, error) {
 	if kubeconfig := os.Getenv(KubeconfigEnv); kubeconfig != "" {
+		if os.Getenv(AddressEnv) != "" {
+			ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+			defer cancel()
+			return controlplane.AttachInstalled(ctx, kubeconfig)
+		}
 		return controlplane.Attach(kubeconfig)
 	}
 	cluster, err := startLocal()

@@ -1,5 +1,5 @@
-// Package gitrepo makes small git repositories for Argo CD to read by file:// URL, in tests
-// and in the demo. It knows nothing of Argo CD.
+// Package gitrepo makes small git repositories for Argo CD to read by file:// URL, or over HTTP where
+// it runs elsewhere, in tests and in the demo. It knows nothing of Argo CD.
 package gitrepo
 
 import (
@@ -19,6 +19,8 @@ const DefaultBranch = "main"
 // Repo is a git repository with a working tree. It is not safe for concurrent use.
 type Repo struct {
 	dir string
+	// served is the URL of Serve; empty while the repository is not served.
+	served string
 }
 
 // New makes an empty repository in dir, which is created if need be. The settings of the
@@ -50,6 +52,9 @@ func Open(dir string) (*Repo, error) {
 
 // URL is what goes into an Application's repoURL.
 func (r *Repo) URL() string {
+	if r.served != "" {
+		return r.served
+	}
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(r.dir)}).String()
 }
 

@@ -65,6 +65,31 @@ func TestRepo(t *testing.T) {
 	}
 }
 
+func TestServedRepositoriesAreReadOverHTTP(t *testing.T) {
+	repo, err := New(filepath.Join(t.TempDir(), "deployments"))
+	check(t, err)
+	check(t, repo.Write("a", "1"))
+	first, err := repo.Commit("first")
+	check(t, err)
+	stop, err := repo.Serve("127.0.0.1")
+	check(t, err)
+	if !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/deployments\.git$`).MatchString(repo.URL()) {
+		t.Errorf("URL() = %s", repo.URL())
+	}
+	clone := filepath.Join(t.TempDir(), "clone")
+	_, err = repo.git("clone", "--quiet", repo.URL(), clone)
+	check(t, err)
+	cloned, err := Open(clone)
+	check(t, err)
+	if head, err := cloned.Head(); err != nil || head != first {
+		t.Errorf("Head() of the clone = %s, %v; want %s", head, err, first)
+	}
+	stop()
+	if _, err := repo.git("ls-remote", repo.URL()); err == nil {
+		t.Error("it is still served after stop")
+	}
+}
+
 func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package helmrepo serves a tiny Helm repository over HTTP on 127.0.0.1, with charts made in
+// Package helmrepo serves a tiny Helm repository over HTTP, with charts made in
 // memory, for tests. It knows nothing of Argo CD.
 package helmrepo
 
@@ -62,9 +62,12 @@ type indexEntry struct {
 	URLs       []string `json:"urls"`
 }
 
-// Start serves charts until Close.
-func Start(charts ...Chart) (*Server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// Start serves charts on 127.0.0.1 until Close.
+func Start(charts ...Chart) (*Server, error) { return StartOn("127.0.0.1", charts...) }
+
+// StartOn is Start on another address of this machine.
+func StartOn(address string, charts ...Chart) (*Server, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 	if err != nil {
 		return nil, err
 	}
