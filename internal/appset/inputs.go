@@ -20,6 +20,12 @@ type Inputs interface {
 	Decisions(ctx context.Context, query DecisionQuery) (Decisions, error)
 }
 
+// Redactor is what [Inputs] may be as well: it hides, in a text, the credentials that were used to get
+// answers. What is wrong with answers is told in texts that have parts of them.
+type Redactor interface {
+	Redact(text string) string
+}
+
 // Cluster is what a cluster Secret tells of a cluster; never its credentials.
 type Cluster struct {
 	Name    string `json:"name"`
@@ -28,6 +34,9 @@ type Cluster struct {
 	// Labels and Annotations are those of the Secret.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// Secret is namespace/name of a Secret that has no name or no server for the cluster: nothing else
+	// tells which one is meant.
+	Secret string `json:"secret,omitempty"`
 }
 
 // Tree is a git commit. Its methods may be called by several goroutines.

@@ -27,10 +27,14 @@ func (in *Inputs) Clusters(ctx context.Context) ([]appset.Cluster, error) {
 			if err != nil {
 				return nil, err
 			}
-			clusters = append(clusters, appset.Cluster{
+			c := appset.Cluster{
 				Name: data["name"], Server: data["server"], Project: data["project"],
 				Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
-			})
+			}
+			if c.Name == "" || c.Server == "" {
+				c.Secret = object.GetNamespace() + "/" + object.GetName()
+			}
+			clusters = append(clusters, c)
 		}
 		slices.SortFunc(clusters, func(a, b appset.Cluster) int {
 			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Project, b.Project))

@@ -58,3 +58,21 @@ func TestClustersThatMayNotBeRead(t *testing.T) {
 		t.Errorf("%v is not ErrUnauthorized", err)
 	}
 }
+
+func TestAClusterSecretThatSaysTooLittleIsNamed(t *testing.T) {
+	c := newCluster()
+	c.secret("nameless", "cluster", map[string]string{"server": "https://a.example.com", "config": `{"bearerToken": "canary"}`})
+	c.secret("homeless", "cluster", map[string]string{"name": "b"})
+	c.secret("whole", "cluster", map[string]string{"name": "c", "server": "https://c.example.com"})
+	got, err := inputsOf(t, c).Clusters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]string{}
+	for _, cluster := range got {
+		named[cluster.Name] = cluster.Secret
+	}
+	if want := map[string]string{"": "argocd/nameless", "b": "argocd/homeless", "c": ""}; !reflect.DeepEqual(named, want) {
+		t.Errorf("the Secrets are %v, want %v", named, want)
+	}
+}

@@ -53,9 +53,13 @@ type Inputs struct {
 	tokens      memo[string, string]
 	answers     memo[string, []map[string]any]
 	decisions   memo[string, appset.Decisions]
+	hidden      hidden
 }
 
-var _ appset.Inputs = (*Inputs)(nil)
+var (
+	_ appset.Inputs   = (*Inputs)(nil)
+	_ appset.Redactor = (*Inputs)(nil)
+)
 
 // New returns the inputs of the Argo CD in namespace. It asks for nothing yet.
 func New(cluster Reader, namespace string) *Inputs {

@@ -151,6 +151,7 @@ func (in *Inputs) token(ctx context.Context, configMap, reference string) (strin
 		if strings.ContainsFunc(value, unicode.IsControl) {
 			return "", fmt.Errorf("%s: the value of the key %q of Secret %s/%s has more than one line", doing, key, in.namespace, name)
 		}
+		in.hidden.add(value)
 		return value, nil
 	})
 }
@@ -201,7 +202,9 @@ func (in *Inputs) post(parent context.Context, p plugin, body []byte) (found []m
 		passes := answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode >= 502 && answer.StatusCode <= 504
 		return nil, passes, fmt.Errorf("it answered with status code %d%s", answer.StatusCode, saidOf(text))
 	}
-	found, err = decodePlugin(text)
+	if found, err = decodePlugin(text); err == nil && len(p.token) >= shortestToken && holds(found, p.token) {
+		return nil, false, errors.New("its answer has the token in it that it was called with: what a plugin gives stands in Applications, and in Terraform's state. Let it leave the token out")
+	}
 	return found, false, err
 }
 
@@ -221,6 +224,25 @@ func (p plugin) unanswered(ctx context.Context, err error) error {
 		return fmt.Errorf("%w. %s", err, fromInside(p.address.Hostname()))
 	}
 	return err
+}
+
+// holds tells whether a text is anywhere in what a plugin has answered.
+func holds(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, text)
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return holds(e, text) })
+	case []map[string]any:
+		return slices.ContainsFunc(v, func(e map[string]any) bool { return holds(e, text) })
+	case map[string]any:
+		for key, e := range v {
+			if strings.Contains(key, text) || holds(e, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // saidOf is the message of an error, as in CheckResponse (applicationset/services/internal/http/client.go,

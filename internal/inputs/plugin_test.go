@@ -236,3 +236,43 @@ func FuzzPluginAnswer(f *testing.F) {
 		}
 	})
 }
+
+func TestAPluginMustNotGiveItsTokenBack(t *testing.T) {
+	for name, answer := range map[string]string{
+		"as a value": `[{"name": "canary-token"}]`, "inside of a value": `[{"a": {"b": ["x-canary-token-y"]}}]`, "as a key": `[{"canary-token": 1}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := servePlugin(t, func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = fmt.Fprintf(w, `{"output": {"parameters": %s}}`, answer)
+			})
+			found, err := inputsOf(t, pluginAt(address)).Plugin(t.Context(), appset.PluginCall{ConfigMap: "plugin", Set: "s"})
+			says(t, err, "its answer has the token in it", "ConfigMap argocd/plugin")
+			if found != nil || strings.Contains(err.Error(), "canary") {
+				t.Errorf("the plugin gives %v, %v", found, err)
+			}
+		})
+	}
+}
+
+func TestSecretsThatWereReadAreHiddenInTexts(t *testing.T) {
+	address := servePlugin(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"output": {"parameters": []}}`)
+	})
+	c := pluginAt(address)
+	c.secret("repo", "repository", map[string]string{"url": "https://git.example.com/r", "username": "reader", "password": "canary-token-of-git"})
+	c.secret("short", "repository", map[string]string{"url": "https://git.example.com/s", "password": "name"})
+	in := inputsOf(t, c)
+	const text = `the name "canary-token-of-git" and canary-token of reader`
+	if got := in.Redact(text); got != text {
+		t.Errorf("before anything was read: %q", got)
+	}
+	if _, err := in.Plugin(t.Context(), appset.PluginCall{ConfigMap: "plugin", Set: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.repositorySecrets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := in.Redact(text), `the name "(hidden)" and (hidden) of reader`; got != want {
+		t.Errorf("Redact() = %q, want %q", got, want)
+	}
+}

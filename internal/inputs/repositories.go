@@ -17,6 +17,11 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/gitsource"
 )
 
+// secretKeys are the keys of such a Secret whose values nobody must see.
+var secretKeys = []string{
+	"password", "bearerToken", "sshPrivateKey", "tlsClientCertKey", "githubAppPrivateKey", "gcpServiceAccountKey", "azureServicePrincipalClientSecret",
+}
+
 // credentialSecret is a Secret with what Argo CD needs for one repository, or for all whose URL begins
 // in the same way.
 type credentialSecret struct {
@@ -38,6 +43,9 @@ func (in *Inputs) repositorySecrets(ctx context.Context) ([]credentialSecret, er
 			data, err := secretData(object)
 			if err != nil {
 				return nil, err
+			}
+			for _, key := range secretKeys {
+				in.hidden.add(data[key])
 			}
 			found = append(found, credentialSecret{
 				name: object.GetName(), template: object.GetLabels()[secretType] == "repo-creds", data: data,
