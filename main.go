@@ -3,12 +3,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"io"
 	"log"
 	"os"
 	"os/signal"
 	"syscall"
 
+	tfprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 
 	// Credential plugins that kubeconfig files may name.
@@ -35,11 +38,15 @@ func main() {
 		endWithTerraform()
 	}
 
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
+	served := provider.New(version)()
+	err := providerserver.Serve(context.Background(), func() tfprovider.Provider { return served }, providerserver.ServeOpts{
 		Address:         address,
 		Debug:           *debug,
 		ProtocolVersion: 6,
 	})
+	if closer, ok := served.(io.Closer); ok {
+		err = errors.Join(err, closer.Close())
+	}
 	if err != nil {
 		log.Fatal(err)
 	}

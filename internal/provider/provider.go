@@ -22,7 +22,8 @@ const typeName = "argocdprogressive"
 
 // argocdprogressive is the provider.
 type argocdprogressive struct {
-	version string
+	version    string
+	configured configured
 }
 
 // New returns the constructor of the provider; version is what `terraform version` and the
@@ -63,6 +64,7 @@ func (p *argocdprogressive) Configure(ctx context.Context, req provider.Configur
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	p.configured.add(data)
 	resp.ResourceData = data
 	resp.DataSourceData = data
 }
