@@ -166,7 +166,7 @@ func (c content) preview() (preview, error) {
 		apps = append(apps, map[string]any{"name": a.app.Name, "step": labelOf(labels, a.step), "object": a.app.Object})
 	}
 	var err error
-	p.applications, err = dynamicOf(apps)
+	p.applications, err = listOf(apps)
 	p.waves = c.names()
 	return p, err
 }

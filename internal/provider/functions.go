@@ -47,7 +47,7 @@ func (renderFunction) Run(ctx context.Context, req function.RunRequest, resp *fu
 	for i, app := range c.apps {
 		apps[i] = app.Object
 	}
-	value, err := dynamicOf(apps)
+	value, err := listOf(apps)
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, err.Error())
 		return

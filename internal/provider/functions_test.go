@@ -108,3 +108,36 @@ func TestValuesKeepTheirTypes(t *testing.T) {
 		t.Error("a value without a form in Terraform is accepted")
 	}
 }
+
+func TestAListOfOneTypeSaysItOnce(t *testing.T) {
+	element := func(more ...any) map[string]any {
+		return map[string]any{"name": "a", "tags": append([]any{"x"}, more...)}
+	}
+	for name, c := range map[string]struct {
+		elements []any
+		list     bool
+	}{
+		"all alike":          {[]any{element(), element()}, true},
+		"none":               {[]any{}, false},
+		"of different types": {[]any{element(), element(true)}, false},
+		"with a null":        {[]any{map[string]any{"a": nil}, map[string]any{"a": nil}}, false},
+		"with a null inside": {[]any{element(nil), element(nil)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			value, err := listOf(c.elements)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, isList := value.UnderlyingValue().(types.List); isList != c.list {
+				t.Errorf("the value is a %T", value.UnderlyingValue())
+			}
+			back, err := toTree(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.elements, back); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

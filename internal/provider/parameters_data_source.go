@@ -128,7 +128,7 @@ func (d *parametersDataSource) Read(ctx context.Context, req datasource.ReadRequ
 	for i, parameters := range found {
 		list[i] = parameters
 	}
-	value, err := dynamicOf(list)
+	value, err := listOf(list)
 	if err != nil {
 		resp.Diagnostics.AddAttributeError(path.Root("generators"), "Value not allowed", err.Error()+".")
 		return

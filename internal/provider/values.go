@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -60,4 +61,43 @@ func tupleOf(tree []any) (attr.Value, error) {
 		kinds[i], values[i] = v.Type(context.Background()), v
 	}
 	return types.TupleValueMust(kinds, values), nil
+}
+
+// listOf is a list of elements as a value: a list where all are of one type, for its type is told once
+// then, which makes thousands of Applications quick to hand to Terraform; else a tuple.
+func listOf(elements []any) (types.Dynamic, error) {
+	v, err := tupleOf(elements)
+	tuple, ok := v.(types.Tuple)
+	if err != nil || !ok {
+		return types.DynamicNull(), err
+	}
+	values := tuple.Elements()
+	if len(values) == 0 || holdsDynamic(values[0].Type(context.Background())) {
+		return types.DynamicValue(tuple), nil
+	}
+	kind := values[0].Type(context.Background())
+	for _, e := range values[1:] {
+		if !kind.Equal(e.Type(context.Background())) {
+			return types.DynamicValue(tuple), nil
+		}
+	}
+	return types.DynamicValue(types.ListValueMust(kind, values)), nil
+}
+
+// holdsDynamic tells whether a type has a part that is of any type, which no list may have.
+func holdsDynamic(kind attr.Type) bool {
+	if kind.Equal(types.DynamicType) {
+		return true
+	}
+	switch kind := kind.(type) {
+	case types.ObjectType:
+		for _, e := range kind.AttrTypes {
+			if holdsDynamic(e) {
+				return true
+			}
+		}
+	case types.TupleType:
+		return slices.ContainsFunc(kind.ElemTypes, holdsDynamic)
+	}
+	return false
 }
