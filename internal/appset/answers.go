@@ -12,7 +12,8 @@ const answersVersion = 1
 // Answers are what generators were told by the world outside: every question with its answer,
 // reduced to what the question needs. A set that is rendered with the answers of an earlier rendering
 // gives the same Applications, whatever has happened since. There is nothing secret in them: of a
-// cluster only its name, server, project, labels and annotations; of a repository only what was asked for.
+// cluster only its name, server, project, labels and annotations, and which Secret it is of where that has
+// no name or no server; of a repository only what was asked for.
 //
 // The zero value holds no answer. Answers are read only.
 type Answers struct {
@@ -67,6 +68,8 @@ type knownCluster struct {
 	Project     string            `json:"project,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations"`
+	// Secret is as in [Cluster].
+	Secret string `json:"secret,omitempty"`
 }
 
 // knownFile is a file with the objects that it holds.

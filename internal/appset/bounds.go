@@ -13,6 +13,8 @@ import (
 const (
 	// maxRendered is how long the result of one template may be, in bytes.
 	maxRendered = 2 << 20
+	// maxRenderedTogether is how much all Applications of a set may have, in bytes about.
+	maxRenderedTogether = 256 << 20
 	// maxListed is how many elements a counting function may give.
 	maxListed = 100_000
 )

@@ -35,13 +35,18 @@ func (s *Set) Render(ctx context.Context, inputs Inputs, recorded Answers) (Rend
 	sets, answers, issues, complete := s.evaluate(ctx, inputs, recorded)
 	out := Rendering{Complete: complete, Answers: answers}
 	if !complete || issues.HasErrors() {
-		return out, issues
+		return out, redacted(inputs, issues)
 	}
 	r := renderer{set: s, compiled: map[string]*goTemplate{}, tags: map[string]tagText{}}
 	sets = slices.DeleteFunc(sets, func(p paramSet) bool { return r.refuseEmpty(p) })
 	out.Apps = make([]Application, 0, len(sets))
 	for _, p := range sets {
-		out.Apps = append(out.Apps, r.application(p))
+		if r.full() {
+			break
+		}
+		app := r.application(p)
+		r.refuseCredentials(app)
+		out.Apps = append(out.Apps, app)
 	}
 	r.checkDuplicates(out.Apps, sets)
 	slices.SortStableFunc(out.Apps, func(a, b Application) int {
@@ -53,7 +58,7 @@ func (s *Set) Render(ctx context.Context, inputs Inputs, recorded Answers) (Rend
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
-	return out, abridge(append(issues, r.issues...).sorted())
+	return out, redacted(inputs, abridge(append(issues, r.issues...).sorted()))
 }
 
 // refuseEmpty reports an element without parameters. Argo CD uses the template as it stands then:
@@ -71,6 +76,7 @@ func (r *renderer) refuseEmpty(p paramSet) bool {
 // result is false when they are not all known; there are none then.
 func (s *Set) Parameters(ctx context.Context, inputs Inputs, recorded Answers) ([]map[string]any, Answers, Issues, bool) {
 	sets, answers, issues, complete := s.evaluate(ctx, inputs, recorded)
+	issues = redacted(inputs, issues)
 	if !complete || issues.HasErrors() {
 		return nil, answers, issues, false
 	}
@@ -83,6 +89,18 @@ func (s *Set) Parameters(ctx context.Context, inputs Inputs, recorded Answers) (
 		out = append(out, values)
 	}
 	return out, answers, issues, true
+}
+
+// redacted hides in issues what inputs know to be secret, and passwords in URLs.
+func redacted(inputs Inputs, issues Issues) Issues {
+	r, redacts := inputs.(Redactor)
+	for i := range issues {
+		detail := &issues[i].Detail
+		if *detail = urlPasswords.ReplaceAllString(*detail, "$1(hidden)@"); redacts {
+			*detail = r.Redact(*detail)
+		}
+	}
+	return issues
 }
 
 // NeedsInputs reports whether any generator asks the world outside of the set.

@@ -98,7 +98,7 @@ func (c *clustersSource) params(e *evaluation) ([]paramSet, bool) {
 	sets := make([]paramSet, 0, len(a.Clusters)+1)
 	hasInCluster := false
 	for _, cluster := range a.Clusters {
-		sets = append(sets, paramSet{at: named{c.at[1:], "cluster", cluster.Name}, values: cluster.params(e.set.GoTemplate)})
+		sets = append(sets, paramSet{at: cluster.named(c.at[1:]), values: cluster.params(e.set.GoTemplate)})
 		hasInCluster = hasInCluster || cluster.Server == inClusterServer
 	}
 	if !c.selects && !hasInCluster {
@@ -133,14 +133,14 @@ func (c *clustersSource) fetch(e *evaluation) (answer, error) {
 	for i := range out.Clusters {
 		if i > 0 && out.Clusters[i].Name == out.Clusters[i-1].Name {
 			return answer{}, fmt.Errorf("two clusters are called %q: %s and %s. Argo CD would use one of them at random; give them different names",
-				out.Clusters[i].Name, redactURL(out.Clusters[i-1].Server), redactURL(out.Clusters[i].Server))
+				out.Clusters[i].Name, out.Clusters[i-1].address(), out.Clusters[i].address())
 		}
 	}
 	return out, nil
 }
 
 func knownClusterOf(c Cluster) knownCluster {
-	out := knownCluster{Name: c.Name, Server: c.Server, Project: c.Project, Labels: c.Labels}
+	out := knownCluster{Name: c.Name, Server: c.Server, Project: c.Project, Labels: c.Labels, Secret: c.Secret}
 	if len(c.Annotations) > 0 {
 		out.Annotations = map[string]string{}
 		for key, value := range c.Annotations {
@@ -150,6 +150,25 @@ func knownClusterOf(c Cluster) knownCluster {
 		}
 	}
 	return out
+}
+
+// named tells which cluster is meant.
+func (c knownCluster) named(at Path) named {
+	switch {
+	case c.Secret == "":
+		return named{at, "cluster", c.Name}
+	case c.Name == "":
+		return named{at, "cluster without a name, of Secret", c.Secret}
+	}
+	return named{at, "cluster without a server, of Secret", c.Secret}
+}
+
+// address is that of the cluster, or where it should stand.
+func (c knownCluster) address() string {
+	if c.Secret != "" {
+		return "that of Secret " + c.Secret
+	}
+	return redactURL(c.Server)
 }
 
 // params are those of getClusterParameters in applicationset/generators/cluster.go, Argo CD 3.6.1.

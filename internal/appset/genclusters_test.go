@@ -1,7 +1,9 @@
 package appset_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
@@ -91,5 +93,79 @@ func TestLabelsOfClustersAreTextsForTemplates(t *testing.T) {
 	rendering, issues := set.Render(t.Context(), world(), appset.Answers{})
 	if len(issues) > 0 || rendering.Apps[0].Name != "a-b" || rendering.Apps[0].Origin != `generators[0].clusters (cluster "dev-1")` {
 		t.Errorf("%+v %s", rendering.Apps, issues)
+	}
+}
+
+func TestAClusterSecretThatSaysTooLittleIsNamedInErrors(t *testing.T) {
+	spec := specOf(t, true, `[{clusters: {selector: {matchLabels: {env: dev}}}}]`)
+	template := spec["template"].(map[string]any)
+	template["metadata"] = map[string]any{"name": "{{.name}}"}
+	template["spec"].(map[string]any)["destination"] = map[string]any{"server": "{{.server}}"}
+	labels := map[string]string{"env": "dev"}
+	for name, c := range map[string]struct {
+		known []appset.Cluster
+		says  string
+	}{
+		"without a name":   {[]appset.Cluster{{Server: "https://a", Labels: labels, Secret: "argocd/one"}}, `cluster without a name, of Secret "argocd/one"`},
+		"without a server": {[]appset.Cluster{{Name: "a_b", Labels: labels, Secret: "argocd/two"}}, `cluster without a server, of Secret "argocd/two"`},
+		"two without a name": {[]appset.Cluster{{Server: "https://a", Labels: labels, Secret: "argocd/one"}, {Server: "https://b", Labels: labels, Secret: "argocd/two"}},
+			"that of Secret argocd/one and that of Secret argocd/two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set, issues := appset.Decode("s", "argocd", spec)
+			if issues.HasErrors() {
+				t.Fatal(issues)
+			}
+			fresh, issues := set.Render(t.Context(), &appsettest.Fake{Known: c.known}, appset.Answers{})
+			if !strings.Contains(issues.String(), c.says) {
+				t.Errorf("the issues are %q, without %q", issues, c.says)
+			}
+			if fresh.Answers.Empty() {
+				return
+			}
+			// A plan that goes by what was recorded says the same.
+			raw, err := json.Marshal(fresh.Answers)
+			var recorded appset.Answers
+			if err == nil {
+				err = json.Unmarshal(raw, &recorded)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, again := set.Render(t.Context(), nil, recorded); again.String() != issues.String() {
+				t.Errorf("with recorded answers the issues are %q, and were %q", again, issues)
+			}
+		})
+	}
+}
+
+// discreet hides a word in everything that is told.
+type discreet struct{ *appsettest.Fake }
+
+func (discreet) Redact(text string) string { return strings.ReplaceAll(text, "hunter2", "(hidden)") }
+
+func TestWhatInputsKnowToBeSecretIsNotTold(t *testing.T) {
+	fake := discreet{&appsettest.Fake{Plugins: map[string][]map[string]any{"plugin": {{"name": "hunter2_"}}}}}
+	generators := `[{plugin: {configMapRef: {name: plugin}, values: {x: '{{.nothing.here.of.it}}'}}}]`
+	spec := specOf(t, true, generators)
+	spec["goTemplateOptions"] = []any{"missingkey=error"}
+	for _, template := range []string{"{{.name}}", "{{.name}}{{.missing}}"} {
+		spec["template"].(map[string]any)["metadata"] = map[string]any{"name": template}
+		spec["generators"] = yamlOf(t, `[{plugin: {configMapRef: {name: plugin}}}]`)
+		set, issues := appset.Decode("s", "argocd", spec)
+		if issues.HasErrors() {
+			t.Fatal(issues)
+		}
+		if _, issues = set.Render(t.Context(), fake, appset.Answers{}); !issues.HasErrors() || strings.Contains(issues.String(), "hunter2") {
+			t.Errorf("%s: the issues are %q", template, issues)
+		}
+	}
+	spec["generators"] = yamlOf(t, generators)
+	set, issues := appset.Decode("s", "argocd", spec)
+	if issues.HasErrors() {
+		t.Fatal(issues)
+	}
+	if _, _, issues, _ = set.Parameters(t.Context(), fake, appset.Answers{}); !issues.HasErrors() || strings.Contains(issues.String(), "hunter2") {
+		t.Errorf("the issues of parameters are %q", issues)
 	}
 }

@@ -151,6 +151,9 @@ func (r *renderer) patch() (map[string]any, bool) {
 	if len(patch.issues) > 0 || patch.tree == nil {
 		return nil, len(patch.issues) == 0
 	}
+	if !r.bear(mapWeight(0)*strings.Count(rendered, "{") + fieldWeight*(strings.Count(rendered, ",")+strings.Count(rendered, "\n"))) {
+		return nil, false
+	}
 	tree, _ := cloneTree(patch.tree).(map[string]any) // merging changes it
 	return tree, true
 }

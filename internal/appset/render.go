@@ -15,6 +15,8 @@ type renderer struct {
 	// patches are rendered patches that have been read, patchesKept how long they are together.
 	patches     map[string]patchText
 	patchesKept int
+	// rendered is what counts to maxRenderedTogether so far.
+	rendered int
 
 	// The element at hand, and the place below root, which is that of the template unless set.
 	params paramSet
@@ -44,6 +46,24 @@ func (r *renderer) path() Path {
 	}
 	return out
 }
+
+// bear counts what was rendered, in bytes about, and reports when it is too much.
+func (r *renderer) bear(bytes int) bool {
+	before := r.rendered
+	if r.rendered += bytes; r.rendered <= maxRenderedTogether {
+		return true
+	}
+	if before <= maxRenderedTogether {
+		r.errorf(r.path(), SummaryRenderFailed, "the Applications up to here have more than %d MiB together. Shorten the template and its parameters, or split the ApplicationSet.", maxRenderedTogether>>20)
+	}
+	return false
+}
+
+// mapWeight is about what a map of n entries takes in memory, in bytes: at least that of eight.
+func mapWeight(n int) int { return 64 + 48*max(n, 8) }
+
+// full tells that too much was rendered already.
+func (r *renderer) full() bool { return r.rendered > maxRenderedTogether }
 
 // errorf reports an error of the element at hand.
 func (r *renderer) errorf(path Path, summary, format string, args ...any) {
@@ -83,6 +103,9 @@ func (r *renderer) value(s *shape, v any) any {
 		if s.kind != kindObject {
 			return r.userMap(s, v)
 		}
+		if !r.bear(mapWeight(len(v))) {
+			return Unknown
+		}
 		out := make(map[string]any, len(v))
 		for key, e := range v {
 			if rendered := r.inside(s.fields[key], key, e); rendered != nil {
@@ -94,6 +117,9 @@ func (r *renderer) value(s *shape, v any) any {
 		elem := s
 		if s.kind == kindList {
 			elem = s.elem
+		}
+		if !r.bear(entryWeight * len(v)) {
+			return Unknown
 		}
 		out := make([]any, len(v))
 		for i, e := range v {
@@ -110,6 +136,9 @@ func (r *renderer) userMap(s *shape, m map[string]any) any {
 	elem := s
 	if s.kind == kindMap {
 		elem = s.elem
+	}
+	if !r.bear(mapWeight(len(m))) {
+		return Unknown
 	}
 	out := make(map[string]any, len(m))
 	var templated []string
@@ -177,6 +206,18 @@ func (r *renderer) text(text string) any {
 	if !isTemplated(text) && !strings.Contains(text, noValue) {
 		return text
 	}
+	if r.full() {
+		return Unknown
+	}
+	out := r.templateText(text)
+	if rendered, ok := out.(string); ok && !r.bear(len(rendered)) {
+		return Unknown
+	}
+	return out
+}
+
+// templateText renders a text that has a template in it.
+func (r *renderer) templateText(text string) any {
 	if !r.set.GoTemplate {
 		return r.tagText(text)
 	}

@@ -33,7 +33,10 @@ type lazyInputs struct {
 	diags diag.Diagnostics
 }
 
-var _ appset.Inputs = (*lazyInputs)(nil)
+var (
+	_ appset.Inputs   = (*lazyInputs)(nil)
+	_ appset.Redactor = (*lazyInputs)(nil)
+)
 
 func (l *lazyInputs) reach(ctx context.Context) (appset.Inputs, error) {
 	l.once.Do(func() { l.inputs, l.diags = l.connect(ctx) })
@@ -73,6 +76,14 @@ func (l *lazyInputs) Decisions(ctx context.Context, query appset.DecisionQuery) 
 		return appset.Decisions{}, err
 	}
 	return inputs.Decisions(ctx, query)
+}
+
+// Redact hides what the inputs know, if they were asked.
+func (l *lazyInputs) Redact(text string) string {
+	if r, ok := l.inputs.(appset.Redactor); ok {
+		return r.Redact(text)
+	}
+	return text
 }
 
 // contentToPlan reads what a configuration says for a plan. What Read has recorded answers first:
