@@ -205,9 +205,12 @@ type Source struct {
 	Unknown bool
 }
 
-// SourcesOf returns the sources of an Application spec: those of sources, or
-// else the one of source.
+// SourcesOf returns the sources of an Application spec: the branch that a source
+// hydrator writes to, or those of sources, or else the one of source.
 func SourcesOf(spec map[string]any) []Source {
+	if hydrator := spec["sourceHydrator"]; hydrator != nil {
+		return []Source{sourceOf(syncSource(hydrator))}
+	}
 	entries, _ := spec["sources"].([]any)
 	if IsUnknown(spec["sources"]) || len(entries) == 0 && IsUnknown(spec["source"]) {
 		return []Source{{Unknown: true}}
@@ -220,6 +223,20 @@ func SourcesOf(spec map[string]any) []Source {
 		out = append(out, sourceOf(entry))
 	}
 	return out
+}
+
+// syncSource is the branch that a source hydrator writes to as a source, or Unknown
+// (SourceHydrator.GetSyncSource in types.go, Argo CD 3.6.1).
+func syncSource(hydrator any) any {
+	sync, known := fieldOf(hydrator, "syncSource").(map[string]any)
+	if !known {
+		return Unknown
+	}
+	repo := sync["repoURL"]
+	if repo == nil || repo == "" {
+		repo = fieldOf(fieldOf(hydrator, "drySource"), "repoURL")
+	}
+	return map[string]any{"repoURL": repo, "path": sync["path"], "targetRevision": sync["targetBranch"]}
 }
 
 func sourceOf(v any) Source {

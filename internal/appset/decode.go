@@ -50,8 +50,7 @@ var setShape = object(fields{
 	"ignoreApplicationDifferences": list(object(fields{
 		"name": text(), "jsonPointers": list(text()), "jqPathExpressions": list(text()),
 	})),
-}).refusing(map[string]string{
-	"applyNestedSelectors": "Argo CD 3.6 ignores it. Remove the field.",
+	"applyNestedSelectors": boolean().noTemplate(), // Argo CD 3.6 reads it no more: nested selectors always apply
 })
 
 // Decode checks the spec of an ApplicationSet against everything that can be
@@ -122,6 +121,10 @@ func (s *Set) decodeTemplate(v any, at Path, issues *Issues) {
 		return
 	}
 	s.Template = template
+	if name, _ := fieldOf(template["metadata"], "namespace").(string); name != "" && s.Namespace != "" && name != s.Namespace {
+		issues.warn(at.With("metadata", "namespace"), "Namespace ignored", fmt.Sprintf(
+			"The Applications live in the namespace of the set, %q; Argo CD ignores %s as well. Remove it.", s.Namespace, at.With("metadata", "namespace")))
+	}
 	if template["spec"] == nil {
 		issues.fail(at.With("spec"), SummaryMissingField, "spec.template.spec is missing.")
 	}

@@ -26,8 +26,7 @@ var specShape = object(fields{
 	"ignoreDifferences":    list(ignoreDifferenceShape),
 	"info":                 list(nameValueShape),
 	"revisionHistoryLimit": integer().withZero(),
-}).refusing(map[string]string{
-	"sourceHydrator": "the source hydrator writes to a branch in its own time, and an Application that waits for it cannot be proven done yet.",
+	"sourceHydrator":       hydratorShape,
 })
 
 var nameValueShape = object(fields{"name": text(), "value": text()}).requires("name", "value")
@@ -92,6 +91,15 @@ var kustomizeShape = object(fields{
 		}).withZero(),
 	})),
 })
+
+var hydratorShape = object(fields{
+	"drySource": object(fields{
+		"repoURL": text(), "path": text(), "targetRevision": text(),
+		"helm": helmShape, "kustomize": kustomizeShape, "directory": directoryShape, "plugin": pluginShape,
+	}).requires("repoURL", "path", "targetRevision"),
+	"syncSource": object(fields{"repoURL": text(), "path": text(), "targetBranch": text()}).requires("path", "targetBranch"),
+	"hydrateTo":  object(fields{"targetBranch": text()}).requires("targetBranch"),
+}).requires("drySource", "syncSource")
 
 var jsonnetVarShape = object(fields{"name": text(), "value": text(), "code": boolean()}).requires("name", "value")
 

@@ -1,10 +1,7 @@
 package appset
 
 import (
-	"os"
 	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -187,55 +184,6 @@ func TestHashOfAnUnknownIsEmpty(t *testing.T) {
 		if got := HashRendered(object); got != "" {
 			t.Errorf("%v: %q", object, got)
 		}
-	}
-}
-
-func TestFieldTablesAreThoseOfTheCRD(t *testing.T) {
-	text, err := os.ReadFile("testdata/application-fields.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{}
-	for line := range strings.Lines(string(text)) {
-		path, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if path != "#" {
-			want[path] = rest
-		}
-	}
-	got := map[string]string{}
-	listFields("spec", specShape, true, got)
-	for path, kind := range want {
-		if got[path] != kind {
-			t.Errorf("%s is %q in the CRD, %q here", path, kind, got[path])
-		}
-	}
-	for path := range got {
-		if _, ok := want[path]; !ok {
-			t.Errorf("%s is not in the CRD", path)
-		}
-	}
-}
-
-func listFields(path string, s *shape, required bool, out map[string]string) {
-	names := map[kind]string{
-		kindText: "string", kindBool: "boolean", kindInt: "integer", kindIntOrText: "int-or-string",
-		kindObject: "object", kindList: "list", kindMap: "map",
-	}
-	out[path] = names[s.kind]
-	if s.kind == kindMap && s.elem.kind == kindFree {
-		out[path] = "free object"
-	} else if s.kind == kindMap {
-		listFields(path+"{}", s.elem, false, out)
-	}
-	if s.kind == kindList && path != "spec.sources" {
-		listFields(path+"[]", s.elem, false, out)
-	}
-	for key, field := range s.fields {
-		listFields(path+"."+key, field, slices.Contains(s.required, key), out)
-	}
-	// The provider fills in the default project, and says which destination is missing.
-	if required || path == "spec.project" || path == "spec.destination" {
-		out[path] += " required"
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 func TestRenderedApplicationIsWhatArgoCDWouldWrite(t *testing.T) {
-	spec := put(baseSpec(t), "template.metadata.namespace", "elsewhere")
+	spec := put(baseSpec(t), "template.metadata.namespace", "argocd")
 	put(spec, "template.metadata.annotations", map[string]any{"{{.env}}/note": "{{.name}}"})
 	put(spec, "template.spec.project", "")
 	_, apps := render(t, spec)

@@ -365,12 +365,16 @@ func (r *Retained) Sources(rendered map[string]any, live []Source) []Source {
 	if len(entries) == 0 {
 		entries = []any{fieldOf(was["spec"], "source")}
 	}
+	revision := "targetRevision"
+	if hydrator := fieldOf(was["spec"], "sourceHydrator"); hydrator != nil {
+		entries, revision = []any{fieldOf(hydrator, "syncSource")}, "targetBranch"
+	}
 	for i, entry := range entries {
 		source := asObject(entry)
 		for key, values := range map[string][2]string{
-			"repoURL":        {live[i].RepoURL, want[i].RepoURL},
-			"chart":          {live[i].Chart, want[i].Chart},
-			"targetRevision": {live[i].TargetRevision, want[i].TargetRevision},
+			"repoURL": {live[i].RepoURL, want[i].RepoURL},
+			"chart":   {live[i].Chart, want[i].Chart},
+			revision:  {live[i].TargetRevision, want[i].TargetRevision},
 		} {
 			if source != nil && values[0] != values[1] {
 				source[key] = values[0]

@@ -25,7 +25,7 @@ const (
 // Argo CD's Go structs) or is the same as absent (omitempty).
 type shape struct {
 	kind kind
-	// fields of an object; refused maps known but unsupported fields to why.
+	// fields of an object; refused says of fields that a patch could set why it must not.
 	fields  fields
 	refused map[string]string
 	// elem is the shape of what a list or map holds.
@@ -132,17 +132,10 @@ func (s *shape) checkObject(path Path, m map[string]any, issues *Issues) map[str
 	out := make(map[string]any, len(m))
 	for _, key := range sortedKeys(m) {
 		field, known := s.fields[key]
-		reason, refused := s.refused[key]
 		switch {
-		case m[key] == nil:
-			if !known && !refused {
-				s.unknownField(path, key, issues)
-			}
-		case refused:
-			issues.fail(path.With(key), SummaryUnsupportedField, fmt.Sprintf("%s is not supported: %s", path.With(key), reason))
 		case !known:
 			s.unknownField(path, key, issues)
-		default:
+		case m[key] != nil:
 			out[key] = field.check(path.With(key), m[key], issues)
 		}
 	}

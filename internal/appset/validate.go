@@ -118,6 +118,10 @@ func (r *renderer) validateSources(app *Application, spec map[string]any) {
 	path := templatePath.With("spec")
 	single, many := spec["source"], spec["sources"]
 	entries, isList := many.([]any)
+	if hydrator := spec["sourceHydrator"]; hydrator != nil {
+		r.validateHydrator(path.With("sourceHydrator"), hydrator, single != nil || isList && len(entries) > 0)
+		return
+	}
 	switch {
 	case IsUnknown(single) || IsUnknown(many):
 		return
@@ -131,6 +135,25 @@ func (r *renderer) validateSources(app *Application, spec map[string]any) {
 		r.validateSource(app, path.With("source"), single, false)
 	default:
 		r.errorf(path.With("source"), SummaryInvalidSpec, "the Application has no source. Give source or sources.")
+	}
+}
+
+// validateHydrator asks what Argo CD asks (validateSourceHydrator in util/argo, Argo CD 3.6.1). The
+// hydrator writes in its own time: until it has, the branch holds what was there before, Synced and
+// Healthy, so that no step could be proven done.
+func (r *renderer) validateHydrator(path Path, hydrator any, beside bool) {
+	if r.set.Strategy.Type == RollingSync && !r.set.Strategy.Unknown {
+		r.errorf(path, SummaryUnsupportedField, "%s cannot be rolled out step by step yet: the hydrator writes to its branch in its own time, and until then the "+
+			"Application is Synced and Healthy with what was there before. Use source or sources, or a strategy without RollingSync.", path)
+	}
+	if beside {
+		r.errorf(path, SummaryInvalidSpec, "sourceHydrator is given together with source or sources, which Argo CD would ignore. Give exactly one of the three.")
+	}
+	for _, field := range []Path{{"drySource", "repoURL"}, {"syncSource", "targetBranch"}, {"hydrateTo", "targetBranch"}} {
+		part := fieldOf(hydrator, field[0].(string))
+		if value, given := fieldOf(part, field[1].(string)).(string); part != nil && given && value == "" {
+			r.errorf(path.With(field...), SummaryInvalidSpec, "%s is empty.", path.With(field...))
+		}
 	}
 }
 
