@@ -20,6 +20,7 @@ const (
 
 var (
 	fullSHA   = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	digest    = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	stepLabel = regexp.MustCompile(`^step (\d{2}):`)
 )
 
@@ -31,14 +32,12 @@ type KnownTarget struct {
 }
 
 // Immutable tells whether the target revision of a source always means the same content: a full
-// commit SHA, or one exact chart version.
-func Immutable(s Source) bool {
-	if s.Chart != "" {
-		_, err := semver.StrictNewVersion(strings.TrimPrefix(s.TargetRevision, "v"))
-		return err == nil
-	}
-	return fullSHA.MatchString(s.TargetRevision)
-}
+// commit SHA, one exact chart version, or the digest of an OCI artifact.
+func Immutable(s Source) bool { return resolved(s, s.TargetRevision) }
+
+// isOCI tells an OCI artifact, whatever else the source says (IsOCI in types.go, and the order of
+// the cases in reposerver/repository, Argo CD 3.6.1).
+func (s Source) isOCI() bool { return strings.HasPrefix(s.RepoURL, "oci://") }
 
 // Leaf is the text of a target in the waves: the revision each source is pinned to, then the
 // spec hash. Without revisions it is the hash alone.
@@ -59,8 +58,11 @@ func Leaf(sources []Source, revisions []string, hash string) string {
 }
 
 func shortRevision(r string) string {
-	if fullSHA.MatchString(r) {
+	switch {
+	case fullSHA.MatchString(r):
 		return r[:7]
+	case digest.MatchString(r):
+		return r[:len("sha256:")+7]
 	}
 	return r
 }
@@ -196,7 +198,10 @@ func ResolvePins(live []Live) Pins {
 // resolved tells whether a compared revision is a resolved one: when a comparison fails, Argo CD
 // may leave the name there.
 func resolved(s Source, revision string) bool {
-	if s.Chart != "" {
+	switch {
+	case s.isOCI():
+		return digest.MatchString(revision)
+	case s.Chart != "":
 		_, err := semver.StrictNewVersion(strings.TrimPrefix(revision, "v"))
 		return err == nil
 	}

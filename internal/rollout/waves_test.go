@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -23,6 +24,7 @@ func TestLeaf(t *testing.T) {
 		"an exact chart version stands alone":              {[]Source{exactChart}, []string{"1.2.3"}, "1.2.3 #ab"},
 		"a chart range shows its version":                  {[]Source{{Chart: "x", TargetRevision: "1.*"}}, []string{"1.4.0"}, "1.*@1.4.0 #ab"},
 		"several sources, in their order":                  {[]Source{exactChart, mainBranch}, []string{"1.2.3", pinned}, "1.2.3, main@1111111 #ab"},
+		"a tag shows the digest it is pinned to":           {[]Source{{RepoURL: "oci://r", TargetRevision: "1.x"}}, []string{artifact}, "1.x@sha256:aaaaaaa #ab"},
 		"without revisions it is the hash":                 {[]Source{mainBranch}, nil, "#ab"},
 		"revisions that do not fit the sources are no pin": {[]Source{mainBranch, exactChart}, []string{pinned}, "#ab"},
 	} {
@@ -34,18 +36,26 @@ func TestLeaf(t *testing.T) {
 	}
 }
 
+// artifact is the digest of an OCI artifact.
+var artifact = "sha256:" + strings.Repeat("a", 64)
+
 func TestImmutable(t *testing.T) {
 	for s, want := range map[Source]bool{
-		{TargetRevision: pinned}:              true,
-		{TargetRevision: "1111111"}:           false,
-		{TargetRevision: "main"}:              false,
-		{TargetRevision: ""}:                  false,
-		{TargetRevision: "v1.2.3"}:            false, // a tag can move
-		{Chart: "x", TargetRevision: "1.2.3"}: true,
-		{Chart: "x", TargetRevision: "v1.2"}:  false,
-		{Chart: "x", TargetRevision: "1.2.x"}: false,
-		{Chart: "x", TargetRevision: ""}:      false,
-		{Chart: "x", TargetRevision: pinned}:  false,
+		{TargetRevision: pinned}:                                  true,
+		{TargetRevision: "1111111"}:                               false,
+		{TargetRevision: "main"}:                                  false,
+		{TargetRevision: ""}:                                      false,
+		{TargetRevision: "v1.2.3"}:                                false, // a tag can move
+		{Chart: "x", TargetRevision: "1.2.3"}:                     true,
+		{Chart: "x", TargetRevision: "v1.2"}:                      false,
+		{Chart: "x", TargetRevision: "1.2.x"}:                     false,
+		{Chart: "x", TargetRevision: ""}:                          false,
+		{Chart: "x", TargetRevision: pinned}:                      false,
+		{RepoURL: "oci://r", TargetRevision: artifact}:            true,
+		{RepoURL: "oci://r", TargetRevision: "1.2.3"}:             false, // a tag can move
+		{RepoURL: "oci://r", TargetRevision: pinned}:              false,
+		{RepoURL: "oci://r", Chart: "x", TargetRevision: "1.2.3"}: false, // the chart says nothing to Argo CD then
+		{RepoURL: "https://r", TargetRevision: artifact}:          false,
 	} {
 		if got := Immutable(s); got != want {
 			t.Errorf("Immutable(%+v) = %v", s, got)
@@ -125,6 +135,7 @@ func TestResolvePins(t *testing.T) {
 		"automated sync has no say":                 {[]Live{automated}, Pins{}},
 		"what is immutable needs no pin":            {[]Live{liveAt([]Source{exactChart}, "1.2.3")}, Pins{}},
 		"a chart range is resolved to a version":    {[]Live{liveAt([]Source{{Chart: "x", TargetRevision: "1.*"}}, "1.4.0")}, Pins{{Chart: "x", TargetRevision: "1.*"}: "1.4.0"}},
+		"a tag is resolved to a digest":             {[]Live{liveAt([]Source{{RepoURL: "oci://r", TargetRevision: "1.x"}}, artifact)}, Pins{{RepoURL: "oci://r", TargetRevision: "1.x"}: artifact}},
 		"two charts of one repository share no pin": {[]Live{liveAt([]Source{{RepoURL: "r", Chart: "x", TargetRevision: "*"}}, "1.0.0"), liveAt([]Source{{RepoURL: "r", Chart: "y", TargetRevision: "*"}}, "2.0.0")}, Pins{{RepoURL: "r", Chart: "x", TargetRevision: "*"}: "1.0.0", {RepoURL: "r", Chart: "y", TargetRevision: "*"}: "2.0.0"}},
 		"revisions that do not fit have no say":     {[]Live{liveAt([]Source{mainBranch, otherBranch}, sha(1))}, Pins{}},
 	} {
