@@ -183,7 +183,8 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 	w, s := f.workspace(), f.threeSteps()
 	c := &canaries{f: f, known: map[string]string{}, looked: map[string]int{}}
 	w.useBinary(buildProvider(t))
-	w.cli.env = []string{"TF_LOG=TRACE", "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log")}
+	w.cli.env = []string{"TF_LOG=TRACE", "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log"),
+		"ARGOCDPROGRESSIVE_PROGRESS=progress.log", "ARGOCDPROGRESSIVE_PROGRESS_FORMAT=json"}
 	run := func(code int, args ...string) result {
 		t.Helper()
 		r := w.startBinary(args...).wait()
@@ -269,7 +270,7 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 	// The search has seen what it was meant to see.
 	for where, least := range map[string]int{
 		"the output of plan": 1000, "the output of show": 1000, "the output of apply": 1000, "the output of destroy": 500,
-		"trace.log": 100_000, "terraform.tfstate.backup": 1000, "plan.bin tfplan": 500, "plan.bin tfstate": 100,
+		"trace.log": 100_000, "progress.log": 2000, "terraform.tfstate.backup": 1000, "plan.bin tfplan": 500, "plan.bin tfstate": 100,
 		"applications": 3000, "configmaps": 500, "configmaps.binaryData.payload decoded unzipped": 500, "leases": 200,
 	} {
 		if c.looked[where] < least {
@@ -285,7 +286,7 @@ func TestAccCredentialsInRepositoryURLsAreNotPrinted(t *testing.T) {
 	w, s := f.workspace(), f.newSet([]string{"dev"}, "dev")
 	c := &canaries{f: f, known: map[string]string{}, looked: map[string]int{}}
 	w.useBinary(buildProvider(t))
-	w.cli.env = []string{"TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log")}
+	w.cli.env = []string{"TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log"), "ARGOCDPROGRESSIVE_PROGRESS=progress.log"}
 	s.Rollout = quick()
 	s.Source = obj{
 		"repo_url":        fmt.Sprintf("https://%s:%s@127.0.0.1:1/deployments", c.plant("the user of a URL"), c.plant("the password of a URL")),
@@ -299,11 +300,13 @@ func TestAccCredentialsInRepositoryURLsAreNotPrinted(t *testing.T) {
 	}
 	w.says(r, f.app("dev"), "127.0.0.1:1/deployments")
 	c.absent("the output of apply", []byte(r.out))
-	log, err := os.ReadFile(filepath.Join(w.cli.dir, "trace.log"))
-	if err != nil || len(log) < 10_000 {
-		t.Fatalf("the log has %d bytes: %v", len(log), err)
+	for name, least := range map[string]int{"trace.log": 10_000, "progress.log": 500} {
+		log, err := os.ReadFile(filepath.Join(w.cli.dir, name))
+		if err != nil || len(log) < least {
+			t.Fatalf("%s has %d bytes: %v", name, len(log), err)
+		}
+		c.absent(name, log)
 	}
-	c.absent("trace.log", log)
 }
 
 // TestCanariesAreFoundInEveryForm proves that the search of TestAccSecretsAreNeverRepeated finds a secret in

@@ -25,6 +25,8 @@ type connected struct {
 	// lease is ours while the set is written; nil where it is only read. runID names the holder.
 	lease *argocd.Lease
 	runID string
+	// watched tells what is done while the set is written; nil where it is only read.
+	watched *watched
 	// recorded tells that a record is stored.
 	recorded bool
 	// record is nil where there is none.
@@ -189,6 +191,7 @@ func (c *connected) preflight(ctx context.Context, objects map[string]map[string
 	problems, taken, err := c.client.Preflight(ctx, c.owner, ordered, c.objects)
 	if err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Checking the Applications of %s before the first write", c.owner), err))
+	c.watched.stage("checking %s before the first write", count(len(ordered)))
 		return nil, diags
 	}
 	adopt, diags := c.adoptable(taken, s)

@@ -146,6 +146,7 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from pl
 	}
 	known := from.targets
 	if !from.exists {
+		c.watched.stage("asking Argo CD for new commits")
 		diags.Append(c.refresh(ctx)...)
 		known = targetsOf(c.live)
 	}

@@ -132,13 +132,14 @@ func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
 	a.plan = rollout.Plan{NoStepLabel: rollout.NoStepLabel, Removals: rollout.RemovalGroups(a.stepLabels(), reverse)}
 	if len(a.plan.Removals) > 0 {
 		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade(), From: a.listing})
-		a.outcome = rollout.Run(ctx, a.lease.Guard(session), rollout.RealClock{}, a.plan, a.settings.options(ctx, a.plan, a.timeout))
+		a.roll(ctx, session, "deletion")
 	}
 	if diags.Append(a.report("deletion", "delete", afterFailedDelete).diagnostics(a.outcome)...); diags.HasError() {
 		return diags
 	}
 	diags.Append(a.forget(ctx)...)
 	return diags
+	diags.Append(a.unwatch()...)
 }
 
 // forget deletes what is stored of a set that has no Applications any more. The lease goes first:

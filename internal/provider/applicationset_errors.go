@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/progress"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
@@ -46,7 +48,7 @@ func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
 	}
 	add := func(summary string, parts ...string) {
 		if len(diags) == 0 {
-			parts = append(parts, r.open(o), r.next, story(o.Log))
+			parts = append(parts, r.open(o), r.next, story(o))
 		}
 		diags.AddError(summary, paragraphs(parts...))
 	}
@@ -122,20 +124,44 @@ func (r report) open(o rollout.Outcome) string {
 	return fmt.Sprintf("Not done (%d):\n%s", len(o.Open), strings.Join(lines, "\n"))
 }
 
-// story is the log of the run, its end where it is long.
-func story(log []rollout.Note) string {
-	if len(log) == 0 {
+// story is the log of the run; where that is long, the log of the steps that have failed, and the end
+// of it where that is long as well.
+func story(o rollout.Outcome) string {
+	if len(o.Log) == 0 {
 		return ""
 	}
-	lines := []string{"What happened (UTC):"}
+	lines, log := []string{"What happened (UTC):"}, o.Log
+	if len(log) > longestLog {
+		if log = ofFailedSteps(o); len(log) < len(o.Log) {
+			lines = append(lines, fmt.Sprintf("  (%d lines about other steps left out)", len(o.Log)-len(log)))
+		}
+	}
 	if left := len(log) - longestLog; left > 0 {
 		lines = append(lines, fmt.Sprintf("  (%d earlier lines left out)", left))
 		log = log[left:]
 	}
 	for _, n := range log {
+		n.Text = progress.Clean(n.Text)
 		lines = append(lines, "  "+n.String())
 	}
 	return strings.Join(lines, "\n")
+}
+
+// ofFailedSteps are the lines about the steps that something has failed in, or in which the run ended;
+// all of them where there are none.
+func ofFailedSteps(o rollout.Outcome) []rollout.Note {
+	steps := map[string]bool{}
+	for _, f := range o.Failures {
+		steps[f.Step] = true
+	}
+	if len(o.Failures) == 0 {
+		steps[o.Step] = true
+	}
+	log := slices.DeleteFunc(slices.Clone(o.Log), func(n rollout.Note) bool { return !steps[n.Step] })
+	if len(log) == 0 {
+		return o.Log
+	}
+	return log
 }
 
 // requestDiagnostic tells what could not be asked or written, and how to go on.

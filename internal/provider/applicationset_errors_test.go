@@ -77,9 +77,30 @@ func TestAStopWithoutFailureIsAnErrorToo(t *testing.T) {
 func TestALongStoryIsCutAtItsBeginning(t *testing.T) {
 	log := make([]rollout.Note, longestLog+5)
 	log[len(log)-1].Text = "the end"
-	text := story(log)
+	text := story(rollout.Outcome{Log: log})
 	if !strings.Contains(text, "(5 earlier lines left out)") || !strings.Contains(text, "the end") || strings.Count(text, "\n") != longestLog+1 {
 		t.Errorf("the story has %d lines", strings.Count(text, "\n"))
+	}
+}
+
+func TestALongStoryIsThatOfTheStepsThatHaveFailed(t *testing.T) {
+	o := rollout.Outcome{
+		Failures: []rollout.Failure{{App: "qa-1", Step: "step 02"}, {App: "no-1", Step: "step 04"}}, Step: "step 05",
+		Log: []rollout.Note{{Step: "step 02", App: "qa-1", Text: "first\nof many " + strings.Repeat("x", 5000)}},
+	}
+	for i := range longestLog {
+		o.Log = append(o.Log, rollout.Note{Step: "step 03", Text: fmt.Sprint(i)})
+	}
+	o.Log = append(o.Log, rollout.Note{Step: "step 04", App: "no-1", Text: "last"})
+	text := story(o)
+	if !strings.Contains(text, "(200 lines about other steps left out)") || !strings.Contains(text, "qa-1 (step 02): first of many") || !strings.Contains(text, "last") ||
+		strings.Count(text, "\n") != 3 || len(text) > 1000 {
+		t.Errorf("the story is\n%s", text)
+	}
+	// Nothing has failed: the step counts in which the run ended.
+	o.Failures, o.Step = nil, "step 04"
+	if text := story(o); !strings.Contains(text, "(201 lines") || !strings.Contains(text, "last") {
+		t.Errorf("the story of a run that was stopped is\n%s", text)
 	}
 }
 

@@ -19,6 +19,7 @@ func (c *connected) enter(ctx context.Context, s settings) diag.Diagnostics {
 	if diags := c.lock(ctx, s); diags.HasError() {
 		return diags
 	}
+	c.watched.stage("reading the record and the Applications")
 	return c.load(ctx)
 }
 
@@ -26,10 +27,12 @@ func (c *connected) enter(ctx context.Context, s settings) diag.Diagnostics {
 func (c *connected) lock(ctx context.Context, s settings) diag.Diagnostics {
 	var diags diag.Diagnostics
 	c.runID = newID()
+	c.watch(ctx)
+	c.watched.stage("taking the lock of the set")
 	lease, err := c.client.AcquireLease(ctx, c.owner, argocd.LeaseOptions{
 		Holder: fmt.Sprintf("%s, process %d", actor(), os.Getpid()), Run: c.runID, Timeout: s.lockTimeout,
 		Waiting: func(holder argocd.LeaseHolder) {
-			tflog.Info(ctx, "waiting for another apply of the set", map[string]any{"set": c.owner.String(), "holder": holder.String()})
+			c.watched.stage("waiting for another apply of the set, by %s", holder)
 		},
 	})
 	var held *argocd.LeaseHeldError
@@ -85,6 +88,7 @@ func lockLost(doing string, err error) (summary, detail string, ok bool) {
 
 // leave lets others have the lease. Where there is no record of the set, it is not needed any more.
 func (c *connected) leave(ctx context.Context) {
+	c.unwatch()
 	if c.lease == nil {
 		return
 	}

@@ -47,11 +47,12 @@ func (a *apply) run(ctx context.Context) diag.Diagnostics {
 	session := a.client.Session(a.owner, objectsOf(a.content.apps), argocd.SessionOptions{
 		Prune: a.settings.prune, ManualSyncs: a.settings.windowPolicy == windowManual, Cascade: a.cascade(), Adopt: a.adopt, From: a.listing,
 	})
-	a.outcome = rollout.Run(ctx, a.lease.Guard(session), rollout.RealClock{}, a.plan, a.settings.options(ctx, a.plan, a.timeout))
+	a.roll(ctx, session, "rollout")
 	// The apply may have been cancelled: what was reached is worth storing nevertheless.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), snapshotTimeout)
 	defer cancel()
 	diags.Append(a.end(ctx)...)
+	diags.Append(a.unwatch()...)
 	return diags
 }
 
@@ -67,6 +68,7 @@ func (a *apply) begin(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	a.record.ApplicationSet = a.content.document
 	a.rememberPrevious()
+	a.record.Targets = recordedTargets(a.plan, a.outcome)
 	a.record.Rollouts = append(a.record.Rollouts, argocd.Rollout{ID: a.runID, Started: time.Now().UTC(), Actor: actor()})
 	if extra := len(a.record.Rollouts) - argocd.KeptRollouts; extra > 0 {
 		a.record.Rollouts = a.record.Rollouts[extra:]
@@ -126,12 +128,8 @@ func (a *apply) end(ctx context.Context) diag.Diagnostics {
 		a.record.State = argocd.StateComplete
 	}
 	a.record.Proven = a.nowProven()
-	last := &a.record.Rollouts[len(a.record.Rollouts)-1]
-	last.Ended = time.Now().UTC()
-	last.Outcomes = stepOutcomes(a.plan, a.settings.selection, a.outcome)
-	for _, p := range newTargets(a.outcome.Pins, nil).Pins {
-		last.Pins = append(last.Pins, argocd.Pin(p))
-	}
+	a.record.Targets = recordedTargets(a.plan, a.outcome)
+	a.ended(&a.record.Rollouts[len(a.record.Rollouts)-1], time.Now().UTC())
 	if err := a.client.SaveRecord(ctx, a.owner, a.record); err != nil {
 		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s after the rollout", a.owner), err))
 	}
@@ -201,7 +199,7 @@ func (a *apply) snapshot(ctx context.Context) (live []rollout.Live, ok bool) {
 }
 
 // options are the limits of a run that ends after timeout.
-func (s settings) options(ctx context.Context, p rollout.Plan, timeout time.Duration) rollout.Options {
+func (s settings) options(p rollout.Plan, timeout time.Duration) rollout.Options {
 	return rollout.Options{
 		SoakTime:               s.soakTime,
 		MaxFailures:            s.maxFailures.floor(len(p.Apps)),
@@ -217,9 +215,6 @@ func (s settings) options(ctx context.Context, p rollout.Plan, timeout time.Dura
 		IgnoreUnhealthyEarlier: !s.requireHealthyEarlier,
 		Deadline:               time.Now().Add(timeout),
 		NewID:                  newID,
-		Notes: func(n rollout.Note) {
-			tflog.Info(ctx, "rollout", map[string]any{"application": n.App, "step": n.Step, "phase": string(n.Phase), "text": n.Text})
-		},
 	}
 }
 

@@ -207,7 +207,7 @@ func TestMaxFailuresRoundsDown(t *testing.T) {
 
 func TestSettingsOfARolloutReachTheEngine(t *testing.T) {
 	s := defaultSettings()
-	if o := s.options(t.Context(), rollout.Plan{}, time.Hour); o.MaxFailures != 0 || o.SoakTime != 0 || o.Suspended != rollout.SuspendedWait ||
+	if o := s.options(rollout.Plan{}, time.Hour); o.MaxFailures != 0 || o.SoakTime != 0 || o.Suspended != rollout.SuspendedWait ||
 		o.AllRetries || o.WaitForWindow || o.AcceptOutOfSync || o.IgnoreUnhealthyEarlier {
 		t.Errorf("the defaults are %+v", o)
 	}
@@ -224,7 +224,7 @@ func TestSettingsOfARolloutReachTheEngine(t *testing.T) {
 	if diags.HasError() {
 		t.Fatal(diags)
 	}
-	o := s.options(t.Context(), rollout.Plan{Apps: make([]rollout.Desired, 5)}, time.Hour)
+	o := s.options(rollout.Plan{Apps: make([]rollout.Desired, 5)}, time.Hour)
 	if o.MaxFailures != 2 || o.SoakTime != 7*time.Second || o.Suspended != rollout.SuspendedFail || !o.AllRetries || !o.WaitForWindow ||
 		!o.AcceptOutOfSync || !o.IgnoreUnhealthyEarlier || s.lockTimeout != 30*time.Minute {
 		t.Errorf("the options are %+v", o)

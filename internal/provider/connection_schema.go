@@ -43,6 +43,7 @@ func providerSchema() schema.Schema {
 					"`qps`. Default: `100`.",
 				Validators: []validator.Number{wholeNumber{1, maxRate}},
 			},
+			"progress":   progressAttribute(),
 			"kubernetes": kubernetesAttribute(),
 		},
 	}

@@ -39,6 +39,7 @@ type providerModel struct {
 	QPS        types.Number `tfsdk:"qps"`
 	Burst      types.Number `tfsdk:"burst"`
 	Kubernetes types.Object `tfsdk:"kubernetes"`
+	Progress   types.Object `tfsdk:"progress"`
 }
 
 func (p *argocdprogressive) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -74,7 +75,7 @@ func (p *argocdprogressive) Resources(context.Context) []func() resource.Resourc
 }
 
 func (p *argocdprogressive) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{NewApplicationsDataSource, NewParametersDataSource}
+	return []func() datasource.DataSource{NewApplicationsDataSource, NewParametersDataSource, NewRolloutDataSource}
 }
 
 // Functions need no configuration, and no cluster.

@@ -42,6 +42,7 @@ type ProviderData struct {
 	err    error
 
 	generation generation
+	progress   progressSettings
 	version    versionCheck
 }
 
@@ -70,6 +71,9 @@ func newProviderData(ctx context.Context, m providerModel, agent string) (*Provi
 	if known(m.Burst) {
 		d.options.Burst = int(rate(m.Burst))
 	}
+	var problems diag.Diagnostics
+	d.progress, problems = readProgress(ctx, m.Progress)
+	diags.Append(problems...)
 	return d, diags
 }
 
