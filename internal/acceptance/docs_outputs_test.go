@@ -1,0 +1,289 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/itchyny/gojq"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// shownRepository stands in the documentation for the repository of the test.
+const shownRepository = "https://git.example.com/deployments.git"
+
+// outputNames are all outputs that texts show, each compared by one test (see compareOutputs).
+var outputNames = []string{
+	"first plan", "first apply", "commit", "comment", "second apply", "drift", "failure", "log", "rest", "destroy", // guestbookStory
+}
+
+// TestAccDocsShowWhatTerraformPrints tells the story of the guides with examples/guestbook, and compares what
+// terraform prints with what the texts show. -update-docs writes it into the texts.
+func TestAccDocsShowWhatTerraformPrints(t *testing.T) {
+	f := newFixture(t)
+	f.compareOutputs(f.guestbookStory())
+}
+
+// TestDocsShowNoOutputThatNobodyCompares finds what looks like an output of terraform in the texts.
+func TestDocsShowNoOutputThatNobodyCompares(t *testing.T) {
+	for _, p := range pages(t) {
+		for _, b := range p.fences(t) {
+			switch {
+			case b.output == "" && printed.MatchString(b.text):
+				t.Errorf("%s:%d: an output of terraform without the comment \"output: NAME\" right before it", p.path, b.first+1)
+			case b.output != "" && !slices.Contains(outputNames, b.output):
+				t.Errorf("%s:%d: no test compares the output %q, only %q", p.path, b.first+1, b.output, outputNames)
+			}
+		}
+	}
+}
+
+// writing keeps two tests from writing a text at once.
+var writing sync.Mutex
+
+// compareOutputs compares outputs, by name, with what README.md, CONTRIBUTING.md and the templates show below the
+// comment "output: NAME". Each must be shown. Commits, hashes, times and durations may differ.
+func (f *fixture) compareOutputs(outputs map[string]string) {
+	f.Helper()
+	writing.Lock()
+	defer writing.Unlock()
+	shown := map[string]bool{}
+	for _, p := range pages(f.T) {
+		changed := false
+		for _, b := range slices.Backward(p.fences(f.T)) {
+			output, ok := outputs[b.output]
+			if !ok {
+				continue
+			}
+			shown[b.output] = true
+			got, want := general(b.text), general(output)
+			switch {
+			case got == want:
+			case *updateDocs:
+				p.lines = slices.Concat(p.lines[:b.first], strings.Split(output, "\n"), p.lines[b.first+1+strings.Count(b.text, "\n"):])
+				changed = true
+			default:
+				f.Errorf("%s:%d: the output %q is now (-update-docs writes it):\n%s\nand not:\n%s", p.path, b.first+1, b.output, output, b.text)
+			}
+		}
+		if changed {
+			if err := os.WriteFile(filepath.Join(root, p.path), []byte(strings.Join(p.lines, "\n")), 0o644); err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(outputs)) {
+		if !shown[name] {
+			f.Errorf("no text shows the output %q:\n%s", name, outputs[name])
+		}
+	}
+}
+
+// printed matches what only terraform says.
+var printed = regexp.MustCompile(`(?m)(will be (created|updated in-place|destroyed)$|^Plan: \d|^(Apply|Destroy) complete!|^No changes\.|^(│ )?(Error|Warning): |[~+-] waves +=|-> "main@)`)
+
+var numbered = []*regexp.Regexp{
+	regexp.MustCompile(`@[0-9a-f]{7}\b`), // a commit
+	regexp.MustCompile(`#[0-9a-f]{8}\b`), // the hash of a spec
+}
+
+var varying = []*regexp.Regexp{
+	regexp.MustCompile(`after (\d+m)?\d+s`),
+	regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`),
+	regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[0-9:]+Z`),
+	regexp.MustCompile(`attempt #\d+`),
+	// What Argo CD has reported between the beginning and the end of a sync.
+	regexp.MustCompile(`(?m)^ *\S+ \S+ \(step .*\) Progressing: (?:[^s]|s[^y]|sync[^i]).*\n`),
+}
+
+// general is a text with that replaced which is another one each time; the same commit stays the same.
+func general(text string) string {
+	for _, pattern := range numbered {
+		seen := map[string]string{}
+		text = pattern.ReplaceAllStringFunc(text, func(s string) string {
+			if seen[s] == "" {
+				seen[s] = fmt.Sprintf("%c<%d>", s[0], len(seen)+1)
+			}
+			return seen[s]
+		})
+	}
+	for _, pattern := range varying {
+		text = pattern.ReplaceAllString(text, "")
+	}
+	// How terraform wraps a line depends on what was replaced.
+	return words(text)
+}
+
+// guestbookStory is the set of examples/guestbook from its creation to its end, with a commit that cannot be
+// rolled out in between. The names of the Applications are those of the example.
+func (f *fixture) guestbookStory() map[string]string {
+	f.Helper()
+	f.Cleanup(func() {
+		for _, name := range []string{"dev", "staging", "prod-eu", "prod-us"} {
+			_ = f.client.Resource(namespaces).Delete(f.ctx(), "guestbook-"+name, metav1.DeleteOptions{})
+		}
+	})
+	w := f.workspace()
+	f.commitGuestbook("v1", "dev", "staging", "prod-eu", "prod-us")
+	f.copyExample(w, "guestbook")
+	writeTo(f.T, filepath.Join(w.cli.dir, "terraform.tfvars"), fmt.Sprintf("kubeconfig = %q\nrepo_url = %q\n", f.kubeconfig(), f.repo.URL()))
+	w.cli.want(exitEmpty, "init")
+	planned := func() string { return w.plan("-out=plan.bin").out }
+	apply := func() string { return w.cli.want(exitEmpty, "apply", "plan.bin").out }
+
+	outputs := map[string]string{}
+	outputs["first plan"] = f.cut(planned(), "^      [+] waves ", "^Plan: ")
+	outputs["first apply"] = f.cut(apply(), "^Apply complete!", "^Apply complete!")
+
+	f.commitGuestbook("v2", "dev", "staging", "prod-us")
+	outputs["commit"] = f.cut(planned(), "^  # .*guestbook will be", "^    }")
+	outputs["comment"] = f.planComment(w)
+	outputs["second apply"] = f.cut(apply(), "^Apply complete!", "^Apply complete!")
+	w.atRest()
+
+	f.must(f.changeGuestbook)
+	outputs["drift"] = f.cut(planned(), "^  # .*guestbook will be", "^    }")
+	apply()
+
+	f.commitGuestbook("v3", "dev", "prod-eu", "prod-us")
+	f.writeFile("envs/staging/guestbook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: guestbook\n  namespace: shop\ndata:\n  version: v3\n")
+	f.commit()
+	planned()
+	failure := w.cli.want(exitFailed, "apply", "plan.bin").out
+	outputs["failure"] = f.cut(failure, "^Error: ", "goes on with that[.]$")
+	outputs["log"] = f.cut(failure, "^What happened", "guestbook-staging .* Progressing: syncing$")
+	f.commitGuestbook("v4", "staging")
+	outputs["rest"] = f.cut(planned(), "^  # .*guestbook will be", "^    }")
+	apply()
+	w.atRest()
+
+	outputs["destroy"] = f.cut(w.plan("-destroy").out, "^Warning: ", "^  step 01")
+	w.destroy()
+	for name, text := range outputs {
+		outputs[name] = strings.ReplaceAll(text, f.repo.URL(), shownRepository)
+	}
+	return outputs
+}
+
+// commitGuestbook commits a version of these Applications.
+func (f *fixture) commitGuestbook(version string, names ...string) {
+	f.Helper()
+	for _, name := range names {
+		f.writeFile("envs/"+name+"/guestbook.yaml", configMap("guestbook", map[string]string{"version": version}))
+	}
+	f.commit()
+}
+
+// changeGuestbook changes what staging has deployed, as somebody with kubectl does, and waits until Argo CD has seen it.
+func (f *fixture) changeGuestbook() error {
+	patch := []byte(`{"data": {"version": "changed"}}`)
+	_, err := f.client.Resource(configMaps).Namespace("guestbook-staging").Patch(f.ctx(), "guestbook", types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	for ctx := f.ctx(); ; {
+		app := f.getApp(ctx, "guestbook-staging")
+		if status, _, _ := unstructured.NestedString(app.Object, "status", "sync", "status"); status == "OutOfSync" {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("waiting until guestbook-staging is out of sync: %w", err)
+		}
+	}
+}
+
+// cut takes from an output the lines from one that matches to the next that matches the other pattern.
+func (f *fixture) cut(output, first, last string) string {
+	f.Helper()
+	var kept []string
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, " \n")
+		if len(kept) == 0 && !regexp.MustCompile(first).MatchString(line) {
+			continue
+		}
+		kept = append(kept, line)
+		if regexp.MustCompile(last).MatchString(line) {
+			return strings.Join(kept, "\n")
+		}
+	}
+	f.Fatalf("no lines from %q to %q in:\n%s", first, last, output)
+	return ""
+}
+
+// planComment is what examples/ci/plan-comment.jq makes of the plan in plan.bin.
+func (f *fixture) planComment(w *workspace) string {
+	f.Helper()
+	var plan any
+	w.show(&plan, "plan.bin")
+	return comment(f.T, plan)
+}
+
+// comment is what the program prints for a plan.
+func comment(t *testing.T, plan any) string {
+	t.Helper()
+	program, err := os.ReadFile(filepath.Join(root, "examples/ci/plan-comment.jq"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	query, err := gojq.Parse(string(program))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for results := query.Run(plan); ; {
+		line, more := results.Next()
+		if !more {
+			return strings.TrimSpace(strings.Join(lines, "\n"))
+		}
+		if err, failed := line.(error); failed {
+			t.Fatal(err)
+		}
+		lines = append(lines, fmt.Sprint(line))
+	}
+}
+
+func TestDocsPlanCommentTellsWhatAPlanDoes(t *testing.T) {
+	for name, c := range map[string]struct{ plan, want string }{
+		"a set whose waves are unknown": {
+			`{"actions": ["create"], "before": null, "after": {"name": "x"}, "after_unknown": {"waves": true}}`,
+			"### `a.b`: create\n\nThe waves are known only after apply.",
+		},
+		"unknown Applications and steps": {
+			`{"actions": ["update"], "before": {"waves": {"1": {"a": "x", "b": "y"}, "2": {"c": "z"}}},
+				"after": {"waves": {"1": {"b": "y"}}}, "after_unknown": {"waves": {"1": {"a": true}, "2": true}}}`,
+			"### `a.b`: update\n\n| step | Application | now | planned |\n| --- | --- | --- | --- |\n" +
+				"| 1 | a | `x` | known after apply |\n| 2 | c | `z` | known after apply |",
+		},
+		"a change of nothing but settings": {
+			`{"actions": ["update"], "before": {"waves": {"1": {"a": "x"}}}, "after": {"waves": {"1": {"a": "x"}}}, "after_unknown": {}}`,
+			"### `a.b`: update\n\nNo Application changes.",
+		},
+		"a set that goes": {
+			`{"actions": ["delete"], "before": {"waves": {"1": {"a": "x"}}}, "after": null, "after_unknown": {}}`,
+			"### `a.b`: delete\n\n| step | Application | now | planned |\n| --- | --- | --- | --- |\n| 1 | a | `x` |  |",
+		},
+		"a set that stays": {`{"actions": ["no-op"], "before": {"waves": {"1": {"a": "x"}}}, "after": {"waves": {"1": {"a": "x"}}}}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var plan any
+			text := `{"resource_changes": [{"address": "x.y", "type": "other", "change": {"actions": ["create"]}},
+				{"address": "a.b", "type": "argocdprogressive_applicationset", "change": ` + c.plan + `}]}`
+			if err := json.Unmarshal([]byte(text), &plan); err != nil {
+				t.Fatal(err)
+			}
+			if got := comment(t, plan); got != c.want {
+				t.Errorf("it prints\n%s\nand not\n%s", got, c.want)
+			}
+		})
+	}
+}
