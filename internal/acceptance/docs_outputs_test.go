@@ -25,6 +25,7 @@ const shownRepository = "https://git.example.com/deployments.git"
 // outputNames are all outputs that texts show, each compared by one test (see compareOutputs).
 var outputNames = []string{
 	"first plan", "first apply", "commit", "comment", "second apply", "drift", "failure", "log", "rest", "destroy", // guestbookStory
+	"moving plan", // TestAccTakeOver
 }
 
 // TestAccDocsShowWhatTerraformPrints tells the story of the guides with examples/guestbook, and compares what
