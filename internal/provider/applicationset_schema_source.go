@@ -10,12 +10,12 @@ import (
 // of lists, so helm.values_object exists only where single is set, not in sources.
 func sourceAttributes(single bool) attributes {
 	return attributes{
-		"repo_url": requiredText("URL of the git repository, Helm repository or OCI registry. Templated. Required, e.g. " +
-			"`\"https://github.com/infra-team/cluster-deployments.git\"`."),
-		"path": text("Directory in the git repository. Templated. Default: none; one of `path`, `chart` and `ref` is needed, " +
-			"e.g. `\"guestbook/{{.cluster}}\"`."),
-		"target_revision": text("Branch, tag or commit of the git repository, or version (range) of the chart. A branch or a range is " +
-			"resolved once for each rollout, and every step gets that same revision. Templated. Default: `HEAD`; required for " +
+		"repo_url": requiredText("URL of the git repository, the Helm repository, or, with `oci://`, the OCI artifact. Templated. Required, e.g. " +
+			"`\"https://github.com/infra-team/cluster-deployments.git\"` or `\"oci://ghcr.io/infra-team/manifests\"`."),
+		"path": text("Directory in the git repository or the OCI artifact (`\".\"` for all of it). Templated. Default: none; one of `path`, `chart` and `ref` " +
+			"is needed, e.g. `\"guestbook/{{.cluster}}\"`."),
+		"target_revision": text("Branch, tag or commit of the git repository, version (range) of the chart, or tag, version range or digest of the OCI artifact. " +
+			"What can move is resolved once for each rollout, and every step gets that same revision. Templated. Default: `HEAD`; required for " +
 			"charts, e.g. `\"main\"`."),
 		"chart": text("Name of a chart in the Helm repository. Templated. Default: none, e.g. `\"podinfo\"`."),
 		"ref": text("Name under which the value files of other sources refer to this one (`$NAME/path`). Default: none, " +
@@ -27,6 +27,47 @@ func sourceAttributes(single bool) attributes {
 		"kustomize": object("How Kustomize renders the source. Default: Argo CD's own settings.", kustomizeAttributes()),
 		"directory": object("How plain manifests are found in the directory. Default: `*.yaml`, `*.yml` and `*.json` of the "+
 			"directory itself.", directoryAttributes()),
+		"plugin": object("A config management plugin that renders the source. Default: none; an empty object lets Argo CD find the plugin "+
+			"that wants the source.", pluginAttributes()),
+	}
+}
+
+func pluginAttributes() attributes {
+	return attributes{
+		"name": text("Name of the plugin, with `-` and its version if it has one. Templated. Default: the plugin that discovers the source, e.g. `\"kustomized-helm-v1.0\"`."),
+		"env": objects("Environment variables that the plugin sees, with `ARGOCD_ENV_` before their names. Default: none.", attributes{
+			"name":  requiredText("Name of the variable. Required, e.g. `\"CLUSTER\"`."),
+			"value": requiredText("Its value. Templated. Required, e.g. `\"{{.cluster}}\"`."),
+		}),
+		"parameters": objects("Parameters that the plugin sees as JSON in `ARGOCD_APP_PARAMETERS`; each has one of `string`, `array` and `map`. Default: none.", attributes{
+			"name":   text("Name of the parameter. Default: empty, e.g. `\"values-files\"`."),
+			"string": text("A text. Templated. Default: none, e.g. `\"{{.env}}\"`."),
+			"array":  texts("A list of texts. Templated. Default: none, e.g. `[\"values.yaml\"]`."),
+			"map":    textMap("Texts by key. Templated. Default: none, e.g. `{ \"image.tag\" = \"{{.tag}}\" }`."),
+		}),
+	}
+}
+
+// hydratorAttributes are those of source_hydrator.
+func hydratorAttributes() attributes {
+	return attributes{
+		"dry_source": requiredObject("What is rendered. Required.", attributes{
+			"repo_url":        requiredText("URL of the git repository. Templated. Required, e.g. `\"https://github.com/infra-team/cluster-deployments.git\"`."),
+			"path":            requiredText("Directory in it. Templated. Required, e.g. `\"guestbook/{{.cluster}}\"`."),
+			"target_revision": requiredText("Branch, tag or commit. Templated. Required, e.g. `\"main\"`."),
+			"helm":            object("How Helm renders it. Default: Argo CD's own settings.", helmAttributes(true)),
+			"kustomize":       object("How Kustomize renders it. Default: Argo CD's own settings.", kustomizeAttributes()),
+			"directory":       object("How plain manifests are found in it. Default: `*.yaml`, `*.yml` and `*.json` of the directory itself.", directoryAttributes()),
+			"plugin":          object("A config management plugin that renders it. Default: none.", pluginAttributes()),
+		}),
+		"sync_source": requiredObject("Where the rendered manifests are synced from. Required.", attributes{
+			"repo_url":      text("URL of the git repository. Templated. Default: that of `dry_source`, e.g. `\"https://github.com/infra-team/hydrated.git\"`."),
+			"path":          requiredText("Directory in it. Templated. Required, e.g. `\"guestbook/{{.cluster}}\"`."),
+			"target_branch": requiredText("Branch. Templated. Required, e.g. `\"environments/{{.env}}\"`."),
+		}),
+		"hydrate_to": object("A staging branch that is written instead, for something else to move to the branch of `sync_source`. Default: none.", attributes{
+			"target_branch": requiredText("The staging branch. Templated. Required, e.g. `\"environments/{{.env}}-next\"`."),
+		}),
 	}
 }
 
@@ -136,11 +177,14 @@ func directoryAttributes() attributes {
 func specOfApplication() attributes {
 	a := attributes{
 		"project": requiredText("AppProject of the Application. Templated. Required, e.g. `\"default\"`."),
-		"source": object("What is deployed: one source. Exactly one of `source` and `sources` is needed.",
+		"source": object("What is deployed: one source. Exactly one of `source`, `sources` and `source_hydrator` is needed. Default: none.",
 			sourceAttributes(true)),
 		"sources": objects("What is deployed: several sources; each is pinned to a revision of its own for the whole rollout. "+
-			"Exactly one of `source` and `sources` is needed.", sourceAttributes(false)),
-		"destination": requiredObject("Where it is deployed. Exactly one of `server` and `name` is needed.", attributes{
+			"Exactly one of `source`, `sources` and `source_hydrator` is needed. Default: none.", sourceAttributes(false)),
+		"source_hydrator": object("What is deployed: a branch to which Argo CD writes rendered manifests. It does so in its own time, and a rollout waits only "+
+			"for what is in the branch already; so this is an error with the RollingSync strategy. Exactly one of `source`, `sources` and "+
+			"`source_hydrator` is needed. Default: none.", hydratorAttributes()),
+		"destination": requiredObject("Where it is deployed. Exactly one of `server` and `name` is needed. Required.", attributes{
 			"server":    text("API server of the cluster. Templated. Default: none, e.g. `\"https://kubernetes.default.svc\"`."),
 			"name":      text("Name of the cluster in Argo CD. Templated. Default: none, e.g. `\"in-cluster\"`."),
 			"namespace": text("Namespace of resources that name none. Templated. Default: none, e.g. `\"guestbook\"`."),

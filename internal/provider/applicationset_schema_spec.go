@@ -45,9 +45,11 @@ func specAttributes() attributes {
 			"json_pointers":       texts("JSON pointers into the Application. Default: none, e.g. `[\"/spec/source/targetRevision\"]`."),
 			"jq_path_expressions": texts("jq path expressions over the Application. Default: none, e.g. `[\".spec.source.helm.values\"]`."),
 		}),
-		"template": requiredObject("The Application that each parameter set becomes.", attributes{
-			"metadata": requiredObject("Metadata of the Application.", attributes{
-				"name": requiredText("Name; must be different for each parameter set. Templated. Required, e.g. `\"{{.cluster}}-guestbook\"`."),
+		"apply_nested_selectors": flag("No effect, as in Argo CD: a `selector` of a generator inside of matrix or merge always applies. Default: `true`."),
+		"template": requiredObject("The Application that each parameter set becomes. Required.", attributes{
+			"metadata": requiredObject("Metadata of the Application. Required.", attributes{
+				"namespace": text("No effect, as in Argo CD: Applications live in the `namespace` of the set. Another one is a warning. Default: none, e.g. `\"argocd\"`."),
+				"name":      requiredText("Name; must be different for each parameter set. Templated. Required, e.g. `\"{{.cluster}}-guestbook\"`."),
 				"labels": textMap("Labels; the strategy selects by them. Keys and values are templated. Labels that others set stay. " +
 					"Default: none, e.g. `{ envLabel = \"{{.env}}\" }`."),
 				"annotations": textMap("Annotations. Keys and values are templated. Annotations that others set stay. Default: none, " +
@@ -55,7 +57,7 @@ func specAttributes() attributes {
 				"finalizers": texts("Finalizers. Default: `[\"resources-finalizer.argocd.argoproj.io\"]`, unless " +
 					"`sync_policy.preserve_resources_on_deletion`."),
 			}),
-			"spec": requiredObject("Spec of the Application.", specOfApplication()),
+			"spec": requiredObject("Spec of the Application. Required.", specOfApplication()),
 		}),
 	}
 }
@@ -66,11 +68,11 @@ func strategyAttributes() attributes {
 			"e.g. `\"RollingSync\"`."),
 		"deletion_order": text("`\"Reverse\"`: the last step is deleted first, each step when the one before it is gone, whole steps " +
 			"in parallel (needs RollingSync); `\"AllAtOnce\"`: all at the same time. Default: `\"AllAtOnce\"`, e.g. `\"Reverse\"`."),
-		"rolling_sync": object("The steps of RollingSync. Needed with it.", attributes{
+		"rolling_sync": object("The steps of RollingSync. Default: none; needed with that type.", attributes{
 			"steps": objects("Steps, in order. Nothing of a step is touched before every Application of the step before it is "+
-				"proven done. At most 99. Applications that no step selects are written and not synced.", attributes{
+				"proven done. At most 99. Applications that no step selects are written and not synced. Default: none; RollingSync needs one.", attributes{
 				"match_expressions": objects("Labels that select the Applications of the step; all expressions must match, none selects "+
-					"every Application. One that several steps select belongs to the first of them.", attributes{
+					"every Application. One that several steps select belongs to the first of them. Default: every Application.", attributes{
 					"key":      requiredText("Label key. Required, e.g. `\"envLabel\"`."),
 					"operator": requiredText("`\"In\"` or `\"NotIn\"`; `NotIn` also selects Applications without the label. Required, e.g. `\"In\"`."),
 					"values": schema.ListAttribute{
