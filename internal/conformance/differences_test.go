@@ -125,10 +125,11 @@ var differences = []difference{
 		summaries: []string{appset.SummaryUnsupportedKind},
 	},
 	{
-		name:   "Fields that are not supported",
-		reason: "sourceHydrator works in its own time, so that a rollout cannot tell when it is done; applyNestedSelectors says nothing, Argo CD ignores it.",
+		name:   "Hydrators in steps",
+		reason: "sourceHydrator works in its own time, so that a step cannot tell when it is done.",
 		seen: func(c *comparison) bool {
-			return anyText(c.manifest["spec"], func(s string) bool { return s == "sourceHydrator" || s == "applyNestedSelectors" })
+			return anyText(c.manifest["spec"], func(s string) bool { return s == "sourceHydrator" }) &&
+				anyText(c.manifest["spec"], func(s string) bool { return s == "RollingSync" })
 		},
 		summaries: []string{appset.SummaryUnsupportedField},
 	},
