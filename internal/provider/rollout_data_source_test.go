@@ -37,7 +37,7 @@ func newEntry() argocd.Rollout {
 	}
 }
 
-func recordOf(rollouts ...argocd.Rollout) *argocd.Record {
+func recordWith(rollouts ...argocd.Rollout) *argocd.Record {
 	return &argocd.Record{Payload: argocd.Payload{Rollouts: rollouts}}
 }
 
@@ -53,11 +53,11 @@ func TestTheStateOfASet(t *testing.T) {
 		{"nothing is there", nil, false, 0, stateAbsent},
 		{"its record was lost", nil, false, 3, stateIncomplete},
 		{"it is created right now, before the record", nil, true, 0, stateRunning},
-		{"it is rolled out right now", recordOf(begun), true, 3, stateRunning},
-		{"the process was killed", recordOf(begun), false, 3, stateInterrupted},
-		{"something has failed", recordOf(oldEntry("1", stepDone), newEntry()), false, 3, stateIncomplete},
-		{"all is done", recordOf(newEntry(), oldEntry("2", stepDone)), false, 3, stateComplete},
-		{"a step is held back", recordOf(oldEntry("1", stepDone, stepHeld)), false, 3, stateIncomplete},
+		{"it is rolled out right now", recordWith(begun), true, 3, stateRunning},
+		{"the process was killed", recordWith(begun), false, 3, stateInterrupted},
+		{"something has failed", recordWith(oldEntry("1", stepDone), newEntry()), false, 3, stateIncomplete},
+		{"all is done", recordWith(newEntry(), oldEntry("2", stepDone)), false, 3, stateComplete},
+		{"a step is held back", recordWith(oldEntry("1", stepDone, stepHeld)), false, 3, stateIncomplete},
 	} {
 		if got := standsAt(c.record, c.running, c.apps); got != c.want {
 			t.Errorf("%s: %q, not %q", c.name, got, c.want)
@@ -66,7 +66,7 @@ func TestTheStateOfASet(t *testing.T) {
 }
 
 func TestTheHistoryHasTheNewestFirstAndReadsOldEntries(t *testing.T) {
-	now := standing{state: stateInterrupted, record: *recordOf(
+	now := standing{state: stateInterrupted, record: *recordWith(
 		oldEntry("good", stepDone), oldEntry("bad", stepDone, stepFailed), newEntry(), argocd.Rollout{ID: "killed", Started: atSecond(300)})}
 	got := historyModels(now)
 	var outcomes []string
@@ -122,7 +122,7 @@ func TestWhatIsStillToBeCreatedIsWaiting(t *testing.T) {
 
 func TestTheSummaryIsMarkdownWithATimeline(t *testing.T) {
 	now := standing{
-		owner: argocd.Owner{Namespace: "argocd", Name: "shop"}, state: stateIncomplete, record: *recordOf(oldEntry("1", stepDone), newEntry()),
+		owner: argocd.Owner{Namespace: "argocd", Name: "shop"}, state: stateIncomplete, record: *recordWith(oldEntry("1", stepDone), newEntry()),
 		apps: map[string]appStanding{
 			"dev-1": {step: "step 01: env in [dev]", status: "Healthy"},
 			"qa-1":  {step: "step 02: env in [qa]", status: "Failed", sync: "Synced", health: "Degraded", message: "health Degraded: a|b\n<script>"},
@@ -155,7 +155,7 @@ func TestTheSummaryIsMarkdownWithATimeline(t *testing.T) {
 		t.Errorf("of a set that is not there: %s", got)
 	}
 	// An old record has no times to draw.
-	if got := summary(standing{owner: now.owner, state: stateComplete, record: *recordOf(oldEntry("1", stepDone))}); strings.Contains(got, "mermaid") || !strings.Contains(got, "| done |  |  |") {
+	if got := summary(standing{owner: now.owner, state: stateComplete, record: *recordWith(oldEntry("1", stepDone))}); strings.Contains(got, "mermaid") || !strings.Contains(got, "| done |  |  |") {
 		t.Errorf("of an old record:\n%s", got)
 	}
 }
