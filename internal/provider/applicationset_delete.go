@@ -134,12 +134,12 @@ func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
 		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade(), From: a.listing})
 		a.roll(ctx, session, "deletion")
 	}
+	diags.Append(a.unwatch()...)
 	if diags.Append(a.report("deletion", "delete", afterFailedDelete).diagnostics(a.outcome)...); diags.HasError() {
 		return diags
 	}
 	diags.Append(a.forget(ctx)...)
 	return diags
-	diags.Append(a.unwatch()...)
 }
 
 // forget deletes what is stored of a set that has no Applications any more. The lease goes first:
