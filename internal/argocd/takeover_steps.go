@@ -147,29 +147,29 @@ func (c *Client) patchSet(ctx context.Context, owner Owner, change []map[string]
 	})
 }
 
+// DeleteByHand are the commands that delete an ApplicationSet and keep its Applications.
+func DeleteByHand(owner Owner) string {
+	return fmt.Sprintf("kubectl -n %s patch applicationsets.argoproj.io %s --type=merge -p '{\"spec\":{\"strategy\":{\"deletionOrder\":\"AllAtOnce\"}}}' && "+
+		"kubectl -n %s delete applicationsets.argoproj.io %s --cascade=orphan", owner.Namespace, owner.Name, owner.Namespace, owner.Name)
+}
+
 // awaitFrozen waits until the controller says that it has seen the set frozen. It works on one
 // reconciliation of a set at a time, so none of an older version is under way then.
 func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) error {
-	frozen := false
 	err := c.every(ctx, answerPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != t.UID {
 			return true, err
 		}
-		if frozen = set.Frozen(); !frozen {
-			return true, nil
-		}
-		return set.seenFrozen(), nil
+		return !set.Frozen() || set.seenFrozen(), nil
 	})
 	if !errors.Is(err, errPatience) {
 		return err
 	}
 	return errors.Join(stuck("the ApplicationSet controller has not answered within %s, so it cannot be told whether it is just writing Applications of %s. "+
 		"See whether it runs: kubectl -n %s get pods -l app.kubernetes.io/name=argocd-applicationset-controller. The set is as it was before. If the controller is switched off on purpose, "+
-		"delete the set by hand, keeping its Applications, and run terraform apply again, which goes on from there: "+
-		"kubectl -n %s patch applicationsets.argoproj.io %s --type=merge -p '{\"spec\":{\"strategy\":{\"deletionOrder\":\"AllAtOnce\"}}}' && "+
-		"kubectl -n %s delete applicationsets.argoproj.io %s --cascade=orphan",
-		answerPatience, owner, c.namespace, owner.Namespace, owner.Name, owner.Namespace, owner.Name), c.thaw(ctx, owner, t))
+		"delete the set by hand, keeping its Applications, and run terraform apply again, which goes on from there: %s",
+		answerPatience, owner, c.namespace, DeleteByHand(owner)), c.thaw(ctx, owner, t))
 }
 
 // seenFrozen tells that the controller has met the generator that freezes the set.
@@ -263,9 +263,8 @@ func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error 
 		case err != nil || set == nil:
 			return true, err
 		case set.UID() != t.UID:
-			return true, stuck("another ApplicationSet %s has been created meanwhile, which will take the Applications back. Delete it, keeping its Applications, or keep it "+
-				"and forget the set here (terraform state rm). Find out who applies it: kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields",
-				owner, owner.Namespace, owner.Name)
+			return true, stuck("another ApplicationSet %s has been created meanwhile, which will take the Applications back. Find out who applies it: kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields; stop that, and delete it, keeping its Applications: %s",
+				owner, owner.Namespace, owner.Name, DeleteByHand(owner))
 		}
 		left = set.object.GetFinalizers()
 		return false, nil

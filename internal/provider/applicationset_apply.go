@@ -37,6 +37,8 @@ type connected struct {
 	listing *argocd.Listing
 	// loaded tells that all of these have been read.
 	loaded bool
+	// taking is the in-cluster ApplicationSet that is to be taken over; nil for a set of ours.
+	taking *taking
 }
 
 // connect reaches the cluster of a set and refuses one that is not the one the set was created
@@ -112,7 +114,7 @@ func (c *connected) load(ctx context.Context) diag.Diagnostics {
 		return diags
 	}
 	c.recorded = c.record != nil
-	if c.listing, err = c.client.Listing(ctx, c.owner); err != nil {
+	if c.listing, err = c.list(ctx); err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Listing the Applications of %s", c.owner), err))
 		return diags
 	}
@@ -138,9 +140,10 @@ func (c *connected) stepLabels() map[string]string {
 	return labels
 }
 
-// proven is the record's, empty where there is no record.
+// proven is the record's, empty where there is no record, or one of an earlier time than that of the
+// ApplicationSet that is to be taken over.
 func (c *connected) proven() map[string]string {
-	if c.record == nil {
+	if c.record == nil || c.taking != nil {
 		return nil
 	}
 	return c.record.Proven
@@ -168,8 +171,8 @@ func (c *connected) adoptable(existing map[string]argocd.Existing, s settings) (
 	if len(controlled) > 0 {
 		diags.AddError("Applications of an in-cluster ApplicationSet", fmt.Sprintf(
 			"%s would write Applications in namespace %q that an ApplicationSet in the cluster manages: %s. Its controller would undo every change. "+
-				"Choose other names, or delete that ApplicationSet first, keeping its Applications: "+
-				"kubectl -n %s delete applicationsets.argoproj.io NAME --cascade=orphan",
+				"Choose other names; or take that ApplicationSet over, which keeps its Applications and what they deploy, by an import into a resource of its name: "+
+				"terraform import ADDRESS %s/NAME",
 			c.owner, c.owner.Namespace, shorten(controlled), c.owner.Namespace))
 	}
 	if len(taken) > 0 {
@@ -188,10 +191,10 @@ func (c *connected) preflight(ctx context.Context, objects map[string]map[string
 	for _, name := range sortedNames(objects) {
 		ordered = append(ordered, objects[name])
 	}
+	c.watched.stage("checking %s before the first write", count(len(ordered)))
 	problems, taken, err := c.client.Preflight(ctx, c.owner, ordered, c.objects)
 	if err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Checking the Applications of %s before the first write", c.owner), err))
-	c.watched.stage("checking %s before the first write", count(len(ordered)))
 		return nil, diags
 	}
 	adopt, diags := c.adoptable(taken, s)

@@ -121,7 +121,7 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from pl
 	if diags.HasError() {
 		return nil, diags
 	}
-	if diags.Append(c.permitted(ctx, argocd.Apply)...); diags.HasError() {
+	if diags.Append(c.permitted(ctx, c.purposes())...); diags.HasError() {
 		return nil, diags
 	}
 	if diags.Append(c.enter(ctx, s)...); diags.HasError() {
@@ -211,6 +211,10 @@ func (a *apply) claim() diag.Diagnostics {
 	switch {
 	case a.record == nil:
 		a.record = &argocd.Record{}
+	case a.record.TakeOver != nil:
+		diags.AddError("Take-over not finished", fmt.Sprintf(
+			"The ApplicationSet %s was about to be taken over from the cluster's controller, and the state that knew was lost. Nothing was changed. Import it, and the next apply "+
+				"goes on with that: terraform import ADDRESS %s", a.owner, a.owner))
 	case a.record.State == argocd.StateComplete && !a.settings.adoptExisting:
 		diags.AddError("Set already managed", fmt.Sprintf(
 			"The set %s exists already, with %s, and was not created by this resource: another Terraform state manages it, or the "+

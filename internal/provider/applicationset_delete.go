@@ -36,6 +36,11 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	pending, _, diags := readPrivate[takeOver](ctx, req.Private, keyTakeOver)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.Append(pending.onlyUpdate(state.ID.ValueString())...); resp.Diagnostics.HasError() {
+		return
+	}
 	handOver, diags := planned.handsOver(&state)
 	resp.Diagnostics.Append(diags...)
 	answers, diags := readAnswers(ctx, req.Private)

@@ -25,7 +25,10 @@ func (r *applicationSetResource) ModifyPlan(ctx context.Context, req resource.Mo
 	if !req.State.Raw.IsNull() {
 		resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	}
+	pending, _, diags := readPrivate[takeOver](ctx, req.Private, keyTakeOver)
+	resp.Diagnostics.Append(diags...)
 	if req.Plan.Raw.IsNull() {
+		resp.Diagnostics.Append(pending.onlyUpdate(state.ID.ValueString())...)
 		resp.Diagnostics.Append(warnOfDestruction(ctx, &state)...)
 		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, phase{Op: opDestroy})...)
 		return
@@ -35,10 +38,12 @@ func (r *applicationSetResource) ModifyPlan(ctx context.Context, req resource.Mo
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	resp.Diagnostics.Append(r.provider.warnOfVersion(ctx)...)
 	if req.State.Raw.IsNull() {
+		resp.Diagnostics.Append(pending.onlyUpdate(idOf(&plan).ValueString())...)
 		r.planCreate(ctx, req, resp, &config, &plan)
 	} else {
-		r.planUpdate(ctx, req, resp, &config, &plan, &state)
+		r.planUpdate(ctx, req, resp, &config, &plan, &state, pending)
 	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.Plan.Set(ctx, &plan)...)
@@ -84,7 +89,7 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 }
 
 // planUpdate plans a change of a set that exists, or none.
-func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, config, plan, state *applicationSetModel) {
+func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse, config, plan, state *applicationSetModel, pending takeOver) {
 	s, diags := readSettings(ctx, plan.Rollout)
 	resp.Diagnostics.Append(diags...)
 	known, diags := readTargets(ctx, req.Private)
@@ -108,11 +113,13 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 		return
 	}
 	if plan.ID.Equal(state.ID) {
-		resp.Diagnostics.Append(plan.plan(c, prior, known, foundSet{prior, known.Unfinished}, s, plan.timeout("update"))...)
+		resp.Diagnostics.Append(plan.plan(c, prior, known, foundSet{prior.outOfCluster(), known.Unfinished}, s, plan.timeout("update"))...)
 		resp.Diagnostics.Append(r.checkNames(ctx, plan, c, prior, s, home)...)
 		resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, c.answers)...)
+		resp.Diagnostics.Append(pending.planned(plan, prior)...)
 		return
 	}
+	resp.Diagnostics.Append(pending.onlyUpdate(state.ID.ValueString())...)
 	// Terraform will plan again, as a create; that call does not see the state.
 	resp.Diagnostics.Append(guardReplacement(len(prior.names()), s, fmt.Sprintf(
 		"The set %s becomes %s: all of its Applications are deleted and created anew", state.ID.ValueString(), plan.ID.ValueString()))...)

@@ -66,7 +66,7 @@ func (a *apply) cascade() argocd.Cascade {
 // begin announces the rollout in the record.
 func (a *apply) begin(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
-	a.record.ApplicationSet = a.content.document
+	a.record.ApplicationSet = named(a.owner, a.content.document)
 	a.rememberPrevious()
 	a.record.Targets = recordedTargets(a.plan, a.outcome)
 	a.record.Rollouts = append(a.record.Rollouts, argocd.Rollout{ID: a.runID, Started: time.Now().UTC(), Actor: actor()})

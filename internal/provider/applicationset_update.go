@@ -28,6 +28,8 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 	resp.Diagnostics.Append(diags...)
 	ours, _, diags := readPrivate[owner](ctx, req.Private, keyOwner)
 	resp.Diagnostics.Append(diags...)
+	pending, _, diags := readPrivate[takeOver](ctx, req.Private, keyTakeOver)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -39,6 +41,9 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 		return
 	}
 	defer c.leave(ctx)
+	if resp.Diagnostics.Append(c.takes(ctx, pending, &state, answers)...); resp.Diagnostics.HasError() {
+		return
+	}
 	prior := wavesOf(state.Waves)
 	a, diags := c.prepare(ctx, &plan, planFacts{exists: true, targets: known, prior: prior, answers: answers})
 	resp.Diagnostics.Append(diags...)
@@ -51,6 +56,11 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 	}
 	if resp.Diagnostics.Append(a.mayRemove(ctx)...); resp.Diagnostics.HasError() {
 		return
+	}
+	if pending.pending() {
+		if resp.Diagnostics.Append(a.takeOverSet(ctx, ours, prior)...); resp.Diagnostics.HasError() {
+			return
+		}
 	}
 	resp.Diagnostics.Append(a.run(ctx)...)
 	if !a.touched {
@@ -69,6 +79,9 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, plan.identity())...)
 	resp.Diagnostics.Append(a.writePrivate(ctx, resp.Private, facts)...)
 	resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, a.content.answers)...)
+	if pending.pending() {
+		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTakeOver, takeOver{})...)
+	}
 }
 
 // prepareUpdate makes sure that the set is still ours, and plans what has to go: what the plan
