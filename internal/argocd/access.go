@@ -98,6 +98,9 @@ var needs = []need{
 	{resource: appProjects, verb: "get", purposes: Apply, argo: true, optional: true},
 	{resource: configMaps, verb: "get", purposes: Apply, argo: true, name: argoConfigMap, optional: true},
 	{resource: secrets, verb: "list", purposes: Apply | Destroy, argo: true, optional: true},
+	// The version of Argo CD.
+	{resource: statefulSets, verb: "list", purposes: Plan | Apply, argo: true, optional: true},
+	{resource: deployments, verb: "list", purposes: Plan | Apply, argo: true, optional: true},
 }
 
 // permission is n for a set of owner.
