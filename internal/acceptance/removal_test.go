@@ -293,6 +293,31 @@ func TestAccDestroyOfWhatIsGoneAlready(t *testing.T) {
 	w.isState("")
 }
 
+// An update leaves in private state what it has planned; that must not be taken for a part of the plan
+// that creates the set anew.
+func TestAccASetThatIsGoneAltogetherIsCreatedAnewOrDestroyed(t *testing.T) {
+	f := newFixture(t)
+	w, s, seen := f.workspace(), f.threeSteps(), f.record()
+	f.release("1", "dev", "staging", "prod")
+	w.configure(s)
+	w.apply()
+	f.release("2", "dev")
+	w.apply()
+	f.must(func() error {
+		return f.client.Resource(configMaps).Namespace(argoNamespace).Delete(f.ctx(), f.recordOf(f.name).GetName(), metav1.DeleteOptions{})
+	})
+	for _, suffix := range []string{"dev", "staging", "prod"} {
+		f.must(func() error {
+			return f.client.Resource(applications).Namespace(argoNamespace).Delete(f.ctx(), f.app(suffix), metav1.DeleteOptions{})
+		})
+		_, err := seen.await(f.ctx(), f.app(suffix), "is gone", isGone)
+		f.must(func() error { return err })
+	}
+	w.changes(w.planOf(), f.apps("dev", "staging", "prod")...)
+	w.destroy()
+	w.isState("")
+}
+
 func TestAccOrphanDeletionLeavesTheResourcesRunning(t *testing.T) {
 	f := newFixture(t)
 	w, s := f.workspace(), f.threeSteps()
