@@ -22,13 +22,13 @@ func call(t *testing.T, f function.Function, result attr.Value, manifest string)
 	return resp.Result.Value(), ""
 }
 
-// named is a manifest with a name of its own.
-func named(manifest string) string {
+// inAppsNamespace is a manifest with a name of its own.
+func inAppsNamespace(manifest string) string {
 	return strings.Replace(manifest, `"kind":"ApplicationSet"`, `"kind":"ApplicationSet","metadata":{"name":"guestbook","namespace":"apps"}`, 1)
 }
 
 func TestRenderGivesTheApplicationsOfAManifest(t *testing.T) {
-	got, failed := call(t, NewRenderFunction(), types.DynamicUnknown(), named(manifestOf("main", "prod-1", "dev-1")))
+	got, failed := call(t, NewRenderFunction(), types.DynamicUnknown(), inAppsNamespace(manifestOf("main", "prod-1", "dev-1")))
 	if failed != "" {
 		t.Fatal(failed)
 	}
@@ -56,7 +56,7 @@ func TestRenderGivesTheApplicationsOfAManifest(t *testing.T) {
 }
 
 func TestWavesGivesTheStepsOfAManifest(t *testing.T) {
-	got, failed := call(t, NewWavesFunction(), types.MapUnknown(namesType), named(manifestOf("main", "prod-2", "prod-1", "dev-1", "qa-1")))
+	got, failed := call(t, NewWavesFunction(), types.MapUnknown(namesType), inAppsNamespace(manifestOf("main", "prod-2", "prod-1", "dev-1", "qa-1")))
 	if failed != "" {
 		t.Fatal(failed)
 	}
@@ -71,13 +71,13 @@ func TestWavesGivesTheStepsOfAManifest(t *testing.T) {
 }
 
 func TestFunctionsSayWhatIsWrong(t *testing.T) {
-	good := named(manifestOf("main", "dev-1"))
+	good := inAppsNamespace(manifestOf("main", "dev-1"))
 	for name, c := range map[string]struct{ manifest, says string }{
 		"no YAML":                             {"{", "Invalid manifest"},
 		"no name":                             {manifestOf("main", "dev-1"), "metadata.name"},
 		"a key that no element has":           {strings.Replace(good, `"{{.name}}"`, `"{{.nothing}}"`, 1), "nothing"},
-		"two Applications of one name":        {named(strings.Replace(manifestOf("main", "dev-1", "dev-2"), `"{{.name}}"`, `"{{.env}}"`, 1)), "Duplicate"},
-		"a generator that needs a connection": {named(clustersManifest(t, "dev")), "data.argocdprogressive_applications"},
+		"two Applications of one name":        {inAppsNamespace(strings.Replace(manifestOf("main", "dev-1", "dev-2"), `"{{.name}}"`, `"{{.env}}"`, 1)), "Duplicate"},
+		"a generator that needs a connection": {inAppsNamespace(clustersManifest(t, "dev")), "data.argocdprogressive_applications"},
 	} {
 		for _, f := range []function.Function{NewRenderFunction(), NewWavesFunction()} {
 			_, failed := call(t, f, types.DynamicUnknown(), c.manifest)
