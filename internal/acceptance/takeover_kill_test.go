@@ -1,0 +1,96 @@
+//go:build linux
+
+package acceptance
+
+import (
+	"net/http"
+	"path/filepath"
+	"syscall"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
+)
+
+// dropLease deletes the lease of a process that is dead: it would expire by itself, 15 seconds later.
+func (m *move) dropLease() {
+	m.Helper()
+	all := m.client.Resource(leases).Namespace(argoNamespace)
+	listed, err := all.List(m.ctx(), metav1.ListOptions{LabelSelector: setLabel})
+	if err != nil {
+		m.Fatal(err)
+	}
+	for _, lease := range listed.Items {
+		if lease.GetAnnotations()[ownerAnnotation] != argoNamespace+"/"+m.name {
+			continue
+		}
+		if err := all.Delete(m.ctx(), lease.GetName(), metav1.DeleteOptions{}); err != nil {
+			m.Fatal(err)
+		}
+	}
+}
+
+// killedInEachStep kills terraform and the provider in one run after the other, each time a step further: whenever the API server has
+// carried out the request that ends the step, and the provider does not know.
+func (m *move) killedInEachStep() {
+	m.useBinary(buildProvider(m.T))
+	m.inCluster("dev", "staging", "prod")
+	began, workloads := m.uids(), m.workloads()
+	proxy, err := faultproxy.Start(m.mover("killed").config(m.cluster), faultproxy.Options{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.Cleanup(proxy.Close)
+	kubeconfig := filepath.Join(m.TempDir(), "proxy.kubeconfig")
+	if err := proxy.WriteKubeconfig(kubeconfig); err != nil {
+		m.Fatal(err)
+	}
+	s := m.newSet(nil)
+	s.Manifest, s.Provider = manifest(m.appSet("dev", "staging", "prod").Object), obj{"kubernetes": obj{"config_path": kubeconfig}}
+	m.configure(s)
+	m.cli.want(exitEmpty, "import", address, argoNamespace+"/"+m.name)
+	m.seen.reset()
+	for _, step := range []struct {
+		name string
+		on   faultproxy.Match
+		skip int
+		over bool
+	}{
+		{name: "the record is written", on: faultproxy.On("configmaps", "create")},
+		{name: "the set is frozen", on: faultproxy.On("applicationsets", "patch")},
+		{name: "the set is deleted", on: faultproxy.On("applicationsets", "delete")},
+		{name: "an Application is marked", on: faultproxy.On("applications", "patch")},
+		{name: "the record says that all is done", on: faultproxy.On("configmaps", "update"), skip: 1, over: true},
+	} {
+		m.Log("killed when " + step.name)
+		reached := make(chan struct{})
+		rule := proxy.Add(faultproxy.Rule{On: step.on, Skip: step.skip, Times: 1, Do: func(w http.ResponseWriter, r *http.Request, forward http.HandlerFunc) {
+			faultproxy.HangAfter()(w, r, func(w http.ResponseWriter, r *http.Request) { forward(w, r); close(reached) })
+		}})
+		c := m.startBinary("apply", "-auto-approve")
+		select {
+		case <-reached:
+			c.send(syscall.SIGKILL)
+			c.wait()
+		case <-c.over:
+			m.Fatalf("terraform has ended before %s:\n%s", step.name, c.out)
+		}
+		c.gone(orphanLimit)
+		rule.Stop()
+		m.dropLease()
+		m.must(m.nothingDeleted(m.seen, workloads))
+		m.sameUIDs(began)
+		if !step.over {
+			m.fails([]string{"destroy", "-auto-approve"}, "ApplicationSet not taken over yet", "Nothing was changed")
+		}
+	}
+	if r := m.startBinary("apply", "-auto-approve").wait(); r.code != exitEmpty {
+		m.Fatalf("the last apply: exit code %d\n%s", r.code, r.out)
+	}
+	m.undisturbed(began, workloads)
+	m.must(m.appSetGone, m.isOurs(m.apps("dev", "staging", "prod")...))
+	m.isState("complete")
+	m.atRest()
+	m.destroy()
+	m.lives()
+}

@@ -1,0 +1,282 @@
+package argocd
+
+import (
+	"context"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+)
+
+var movedSet = Owner{Namespace: "argocd", Name: "web"}
+
+// inCluster is an ApplicationSet at rest.
+func inCluster(edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	set := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+		"metadata": map[string]any{"name": "web", "namespace": "argocd", "uid": "uid-1", "resourceVersion": "7"},
+		"spec": map[string]any{
+			"generators": []any{map[string]any{"list": map[string]any{"elements": []any{map[string]any{"name": "a"}}}}},
+			"strategy":   map[string]any{"type": "RollingSync", "deletionOrder": "Reverse", "rollingSync": map[string]any{"steps": []any{map[string]any{}}}},
+			"template":   map[string]any{"metadata": map[string]any{"name": "{{name}}"}, "spec": map[string]any{"project": "default"}},
+		},
+	}}
+	for _, edit := range edits {
+		edit(set)
+	}
+	return set
+}
+
+func condition(kind, status, message string) func(*unstructured.Unstructured) {
+	return func(set *unstructured.Unstructured) {
+		set.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": kind, "status": status, "message": message}}}
+	}
+}
+
+func frozen(operator string) func(*unstructured.Unstructured) {
+	return func(set *unstructured.Unstructured) {
+		spec := set.Object["spec"].(map[string]any)
+		spec["generators"] = append([]any{freeze(operator)}, spec["generators"].([]any)...)
+	}
+}
+
+func TestAManifestIsWhatSomebodyWouldWrite(t *testing.T) {
+	clean := (&InCluster{inCluster()}).Manifest()
+	empty := map[string]any{"metadata": map[string]any{}, "spec": map[string]any{"project": "", "destination": map[string]any{}}}
+	messy := (&InCluster{inCluster(condition("ErrorOccurred", "False", ""), func(set *unstructured.Unstructured) {
+		set.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "kubectl"}})
+		set.SetFinalizers([]string{resourcesFinalizer})
+		set.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "argocd.argoproj.io/application-set-refresh": "true"})
+		list := dict(objects(set.Object, "spec", "generators")[0], "list")
+		list["template"] = empty
+	})}).Manifest()
+	if !reflect.DeepEqual(messy, clean) {
+		t.Errorf("the manifest is %v, not %v", messy, clean)
+	}
+	if metadata := dict(clean, "metadata"); !reflect.DeepEqual(metadata, map[string]any{"name": "web", "namespace": "argocd"}) {
+		t.Errorf("the metadata are %v", metadata)
+	}
+	kept := (&InCluster{inCluster(func(set *unstructured.Unstructured) {
+		set.SetLabels(map[string]string{"team": "web"})
+		dict(objects(set.Object, "spec", "generators")[0], "list")["template"] = map[string]any{"metadata": map[string]any{"name": "x"}}
+	})}).Manifest()
+	if text(kept, "metadata", "labels", "team") != "web" || text(objects(kept, "spec", "generators")[0], "list", "template", "metadata", "name") != "x" {
+		t.Errorf("the manifest has lost something: %v", kept)
+	}
+}
+
+func TestOnlyASetAtRestThatNothingBringsBackIsTakenOver(t *testing.T) {
+	mark := func(annotations, labels map[string]string) func(*unstructured.Unstructured) {
+		return func(set *unstructured.Unstructured) { set.SetAnnotations(annotations); set.SetLabels(labels) }
+	}
+	for name, test := range map[string]struct {
+		set  *unstructured.Unstructured
+		says string
+	}{
+		"at rest":                           {inCluster(condition("RolloutProgressing", "False", "done")), ""},
+		"not seen by a controller":          {inCluster(), ""},
+		"of an Argo CD Application":         {inCluster(mark(map[string]string{"argocd.argoproj.io/tracking-id": "root:argoproj.io/ApplicationSet:argocd/web"}, nil)), `Argo CD Application "root"`},
+		"with the default instance label":   {inCluster(mark(nil, map[string]string{"app.kubernetes.io/instance": "root"})), "label applicationsets.argoproj.io web app.kubernetes.io/instance-"},
+		"with Argo CD's own instance label": {inCluster(mark(nil, map[string]string{"argocd.argoproj.io/instance": "root"})), "label applicationsets.argoproj.io web argocd.argoproj.io/instance-"},
+		"of a Helm release":                 {inCluster(mark(map[string]string{"meta.helm.sh/release-name": "sets"}, nil)), `Helm release "sets"`},
+		"of a Flux Kustomization":           {inCluster(mark(nil, map[string]string{"kustomize.toolkit.fluxcd.io/name": "sets"})), `Flux kustomize "sets"`},
+		"of a Flux HelmRelease":             {inCluster(mark(nil, map[string]string{"helm.toolkit.fluxcd.io/name": "sets"})), `Flux helm "sets"`},
+		"that is owned": {inCluster(func(set *unstructured.Unstructured) {
+			set.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Team", Name: "web"}})
+		}), `The Team "web" owns it`},
+		"that fails":          {inCluster(condition("ErrorOccurred", "True", "no repository.")), "says: no repository. Correct"},
+		"that rolls out":      {inCluster(condition("RolloutProgressing", "True", "step 2")), "says: step 2"},
+		"that is deleted":     {inCluster(deletionAsked), "deletionTimestamp"},
+		"frozen, so it fails": {inCluster(frozen("f-1"), condition("ErrorOccurred", "True", "f-1")), ""},
+		"frozen, and somebody brings it back": {inCluster(frozen("f-1"), mark(map[string]string{"argocd.argoproj.io/tracking-id": "root:x"}, nil)),
+			"would create the set again"},
+	} {
+		said := ""
+		for _, r := range (&InCluster{test.set}).Refusals() {
+			said += r.Summary + ": " + r.Detail + "\n"
+		}
+		if (said == "") != (test.says == "") || !strings.Contains(said, test.says) {
+			t.Errorf("a set %s: %q does not say %q", name, said, test.says)
+		}
+	}
+}
+
+// moving is a client of a cluster that has these objects. tick is called whenever it waits.
+func moving(tick func(*fake.FakeDynamicClient), objects ...runtime.Object) (*Client, *fake.FakeDynamicClient) {
+	kinds := map[schema.GroupVersionResource]string{applications: "ApplicationList", applicationSets: "ApplicationSetList"}
+	cluster := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
+	c := &Client{
+		dynamic: cluster, namespace: "argocd", newRefreshID: func() string { return "1" },
+		retry: retrier{now: time.Now, jitter: func(d time.Duration) time.Duration { return d }, sleep: func(context.Context, time.Duration) error {
+			tick(cluster)
+			return nil
+		}},
+	}
+	return c, cluster
+}
+
+// controller answers as Argo CD's does when it meets the generator that freezes a set, if it runs.
+func controller(t *testing.T, runs bool) func(*fake.FakeDynamicClient) {
+	return func(cluster *fake.FakeDynamicClient) {
+		set, err := cluster.Resource(applicationSets).Namespace("argocd").Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil || !runs {
+			return
+		}
+		if generator := objects(set.Object, "spec", "generators")[0]; isFreeze(generator) {
+			condition("ErrorOccurred", "True", "error parsing label selector: \""+freezeOperator(generator)+"\" is not a valid pod selector operator")(set)
+			if _, err := cluster.Resource(applicationSets).Namespace("argocd").Update(t.Context(), set, metav1.UpdateOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// verbs are the writes of ApplicationSets and Applications, in their order.
+func verbs(cluster *fake.FakeDynamicClient) string {
+	var out []string
+	for _, a := range cluster.Actions() {
+		if a.GetVerb() == "patch" || a.GetVerb() == "delete" {
+			out = append(out, a.GetVerb()+" "+a.GetResource().Resource)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestASetIsFrozenBeforeItIsDeleted(t *testing.T) {
+	c, cluster := moving(controller(t, true), inCluster())
+	taken := &TakeOver{UID: "uid-1", ApplicationSet: (&InCluster{inCluster()}).Manifest()}
+	var deleted *unstructured.Unstructured
+	cluster.PrependReactor("delete", "applicationsets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		set, err := cluster.Tracker().Get(applicationSets, "argocd", "web") // the client waits for this reactor
+		if err != nil {
+			t.Error(err)
+		}
+		deleted, _ = set.(*unstructured.Unstructured)
+		options := action.(clienttesting.DeleteActionImpl).DeleteOptions
+		if *options.PropagationPolicy != metav1.DeletePropagationOrphan || *options.Preconditions.UID != "uid-1" || options.Preconditions.ResourceVersion == nil {
+			t.Errorf("it is deleted with %v", options)
+		}
+		return false, nil, nil
+	})
+	if err := c.ReleaseApplications(t.Context(), movedSet, taken, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := verbs(cluster); got != "patch applicationsets, delete applicationsets" {
+		t.Errorf("the requests were %s", got)
+	}
+	strategy := dict(deleted.Object, "spec", "strategy")
+	if text(strategy, "deletionOrder") != "AllAtOnce" || text(strategy, "type") != "RollingSync" || len(list(strategy, "rollingSync", "steps")) != 1 {
+		t.Errorf("it was deleted with the strategy %v", strategy)
+	}
+}
+
+func TestASetWhoseControllerDoesNotAnswerIsPutBack(t *testing.T) {
+	c, cluster := moving(controller(t, false), inCluster())
+	taken := &TakeOver{UID: "uid-1", ApplicationSet: (&InCluster{inCluster()}).Manifest()}
+	err := c.ReleaseApplications(t.Context(), movedSet, taken, func() error { return nil })
+	if !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "has not answered within 2m0s") || !strings.Contains(err.Error(), "--cascade=orphan") {
+		t.Errorf("the error is %v", err)
+	}
+	set, err := c.InCluster(t.Context(), movedSet)
+	if err != nil || set == nil || !reflect.DeepEqual(set.object.Object["spec"], inCluster().Object["spec"]) {
+		t.Errorf("the set is %v (%v)", set, err)
+	}
+	if got := verbs(cluster); got != "patch applicationsets, patch applicationsets" {
+		t.Errorf("the requests were %s", got)
+	}
+}
+
+func TestASetThatSomebodyChangesBackIsNotDeleted(t *testing.T) {
+	c, cluster := moving(func(*fake.FakeDynamicClient) {}, inCluster())
+	if err := c.deleteFrozen(t.Context(), movedSet, "uid-1"); !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "changed the ApplicationSet argocd/web back") {
+		t.Errorf("the error is %v", err)
+	}
+	if got := verbs(cluster); got != "" {
+		t.Errorf("the requests were %s", got)
+	}
+}
+
+func TestAnotherSetOfTheSameNameIsLeftAlone(t *testing.T) {
+	c, cluster := moving(controller(t, true), inCluster())
+	err := c.ReleaseApplications(t.Context(), movedSet, &TakeOver{UID: "uid-0"}, func() error { return nil })
+	if !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "another ApplicationSet argocd/web has been created") {
+		t.Errorf("the error is %v", err)
+	}
+	if got := verbs(cluster); got != "" {
+		t.Errorf("the requests were %s", got)
+	}
+}
+
+func TestApplicationsAreMarkedWithWhatTheControllerManaged(t *testing.T) {
+	app := func(name string, uid types.UID, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}}
+		obj.SetNamespace("argocd")
+		obj.SetName(name)
+		obj.SetUID(uid)
+		obj.SetLabels(map[string]string{"env": "dev", "kept": "by others"})
+		for _, edit := range edits {
+			edit(obj)
+		}
+		return obj
+	}
+	c, cluster := moving(func(*fake.FakeDynamicClient) {},
+		app("a", "1"), app("again", "3"), app("foreign", "4"),
+		app("other", "5", func(o *unstructured.Unstructured) {
+			o.SetAnnotations(map[string]string{OwnerAnnotation: "argocd/other"})
+		}))
+	taken := TakeOver{UID: "uid-1", Applications: map[string]string{"a": "1", "again": "2", "other": "5"}}
+	rendered := map[string]map[string]any{"a": {"metadata": map[string]any{"labels": map[string]any{"env": "dev"}}}}
+	if err := c.MarkTakenOver(t.Context(), movedSet, taken, map[string]string{"a": "step 01"}, rendered); err != nil {
+		t.Fatal(err)
+	}
+	if got := verbs(cluster); got != "patch applications" {
+		t.Errorf("the requests were %s: one that is not the one that was recorded, or belongs to somebody else, is not ours", got)
+	}
+	marked, err := c.fetch(t.Context(), movedSet, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	annotations := marked.GetAnnotations()
+	if annotations[OwnerAnnotation] != "argocd/web" || annotations[StepAnnotation] != "step 01" || annotations[ManagedAnnotation] != `{"labels":["env"],"annotations":[]}` || marked.GetLabels()[SetLabel] != movedSet.Hash() {
+		t.Errorf("the marks are %v, %v", annotations, marked.GetLabels())
+	}
+}
+
+func TestTheExampleOfATakeOverGrantsExactlyWhatItTakes(t *testing.T) {
+	content, err := os.ReadFile("../../examples/rbac/takeover.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var role struct {
+		Metadata struct{ Namespace string }
+		Rules    []struct{ APIGroups, Resources, Verbs []string }
+	}
+	if err := yaml.Unmarshal([]byte(strings.Split(string(content), "\n---\n")[0]), &role); err != nil {
+		t.Fatal(err)
+	}
+	var got, want []Permission
+	for _, rule := range role.Rules {
+		for _, verb := range rule.Verbs {
+			got = append(got, Permission{Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: verb, Namespace: role.Metadata.Namespace})
+		}
+	}
+	for _, n := range needs {
+		if n.purposes&TakingOver != 0 {
+			want = append(want, n.permission(movedSet, "argocd"))
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("it grants %v, needed is %v", got, want)
+	}
+}
