@@ -127,7 +127,7 @@ func TestAccARolloutIsWatchedAndReadWhileItRuns(t *testing.T) {
 	s := f.newSet([]string{"dev", "prod"}, "dev", "prod")
 	s.Steps[1].MaxUpdate = 0
 	s.Provider = f.as(f.accountOf("apply.yaml", applyAccount, "events", mayWriteEvents))
-	s.Provider["progress"] = obj{"path": "progress.log", "format": "json", "kubernetes_events": true}
+	s.Provider["progress"] = obj{"path": filepath.Join(w.cli.dir, "progress.log"), "format": "json", "kubernetes_events": true}
 	pin := f.release("1", "dev", "prod")
 	w.configure(s)
 
