@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -100,4 +101,20 @@ func holdsDynamic(kind attr.Type) bool {
 		return slices.ContainsFunc(kind.ElemTypes, holdsDynamic)
 	}
 	return false
+}
+
+// numberOf is a number of a tree as Terraform reads the same number in a configuration: by its
+// decimal digits, so that 0.1 is not the float64 next to it.
+func numberOf(v any) (*big.Float, bool) {
+	switch v := v.(type) {
+	case int64:
+		return new(big.Float).SetInt64(v), true
+	case int:
+		return new(big.Float).SetInt64(int64(v)), true
+	case float64:
+		const precision = 512 // that of Terraform's numbers
+		n, _, err := big.ParseFloat(fmt.Sprint(v), 10, precision, big.ToNearestEven)
+		return n, err == nil
+	}
+	return nil, false
 }

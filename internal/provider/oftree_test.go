@@ -3,7 +3,6 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -12,11 +11,11 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 )
 
-// ofTree is the opposite of toTree: the spec of an ApplicationSet, in the spelling of the CRD and as
-// the API server returns it, as a value of the attribute spec. What is absent or null is null, what
-// is empty stays empty, and free-form values keep their keys and types. An error tells the field
-// for which the schema has no attribute (such as valuesObject in a list of sources), or whose value
-// has another type there.
+// ofTree is the opposite of toTree, for the property that nothing is lost on that way: the spec of an
+// ApplicationSet, in the spelling of the CRD and as the API server returns it, as a value of the
+// attribute spec. What is absent or null is null, what is empty stays empty, and free-form values keep
+// their keys and types. An error tells the field for which the schema has no attribute, or whose
+// value has another type there.
 func ofTree(t attr.Type, tree any) (attr.Value, error) {
 	return typed{}.of(appset.Path{"spec"}, t, tree)
 }
@@ -143,20 +142,4 @@ func (w typed) leaf(t attr.Type, v any) (attr.Value, error) {
 		return nil, errors.New("must be a number")
 	}
 	return nil, fmt.Errorf("has an attribute of type %s, for which there is no value", t)
-}
-
-// numberOf is a number of a tree as Terraform reads the same number in a configuration: by its
-// decimal digits, so that 0.1 is not the float64 next to it.
-func numberOf(v any) (*big.Float, bool) {
-	switch v := v.(type) {
-	case int64:
-		return new(big.Float).SetInt64(v), true
-	case int:
-		return new(big.Float).SetInt64(int64(v)), true
-	case float64:
-		const precision = 512 // that of Terraform's numbers
-		n, _, err := big.ParseFloat(fmt.Sprint(v), 10, precision, big.ToNearestEven)
-		return n, err == nil
-	}
-	return nil, false
 }

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -123,41 +122,4 @@ func TestASpecSurvivesTheWayToTheAPIServerAndBack(t *testing.T) {
 			t.Fatalf("%s\nwas %s\nis  %s", wire, spec, back)
 		}
 	})
-}
-
-func TestOfTreeNamesWhatHasNoPlaceInTheSchema(t *testing.T) {
-	kind := specType()
-	for name, c := range map[string]struct {
-		tree any
-		want string
-	}{
-		"a field that there is not": {map[string]any{"generatorz": []any{}}, "spec.generatorz has no attribute"},
-		"a free-form value in a list": {
-			map[string]any{"template": map[string]any{"spec": map[string]any{"sources": []any{
-				map[string]any{"helm": map[string]any{"valuesObject": map[string]any{"a": "b"}}},
-			}}}},
-			"spec.template.spec.sources[0].helm.valuesObject has no attribute",
-		},
-		"a number where a text is wanted": {map[string]any{"templatePatch": int64(1)}, "spec.templatePatch must be a string"},
-		"a text where a bool is wanted":   {map[string]any{"goTemplate": "{{.x}}"}, "spec.goTemplate must be a bool"},
-		"a text where a number is wanted": {
-			map[string]any{"template": map[string]any{"spec": map[string]any{"revisionHistoryLimit": "{{.x}}"}}},
-			"spec.template.spec.revisionHistoryLimit must be a number",
-		},
-		"a list where an object is wanted": {map[string]any{"strategy": []any{}}, "spec.strategy must be an object"},
-		"an object where a list is wanted": {map[string]any{"goTemplateOptions": map[string]any{}}, "spec.goTemplateOptions must be a list"},
-		"a text where labels are wanted": {
-			map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": "x"}}}, "spec.template.metadata.labels must be an object",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := ofTree(kind, c.tree)
-			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-				t.Errorf("got %v, want %s", err, c.want)
-			}
-		})
-	}
-	if _, err := ofTree(kind, map[string]any{"templatePatch": nil, "unheardOf": nil}); err != nil {
-		t.Errorf("what is null says nothing: %v", err)
-	}
 }
