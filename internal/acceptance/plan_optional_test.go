@@ -34,8 +34,9 @@ type group struct {
 }
 
 const (
-	inSpec   = "spec.template.spec."
-	inSource = inSpec + "source."
+	inSpec     = "spec.template.spec."
+	inSource   = inSpec + "source."
+	inHydrator = inSpec + "source_hydrator."
 )
 
 var groups = []group{
@@ -66,6 +67,8 @@ var groups = []group{
 		{"timeouts.update", "10m", nil},
 		{"timeouts.delete", "10m", nil},
 		{"spec.go_template", true, nil},
+		{"spec.apply_nested_selectors", true, false},
+		{"spec.template.metadata.namespace", argoNamespace, ""},
 		{"spec.go_template_options", list{"missingkey=error"}, list{}},
 		{"spec.template_patch", "metadata:\n  labels:\n    patched: yes-it-is\n", ""},
 		{"spec.preserved_fields.labels", list{"kept"}, list{}},
@@ -171,6 +174,26 @@ var groups = []group{
 		"controller.yaml":          "apiVersion: v1\nkind: ReplicationController\nmetadata: {name: APP}\nspec: {replicas: 0, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: nginx}]}}}\n",
 		"extra/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncommonAnnotations: {from: component}\n",
 	}},
+	// Argo CD has no such plugin: these Applications are written and not synced.
+	{name: "plugin", variants: []string{"absent", "set", "empty", "nulls", "null"}, optionals: []optional{
+		{inSource + "plugin.name", "cook-v1.0", ""},
+		{inSource + "plugin.env", list{obj{"name": "ENV", "value": "{{.env}}"}}, list{}},
+		{inSource + "plugin.parameters", list{
+			obj{"name": "a", "string": "{{.env}}"}, obj{"name": "b", "array": list{"x", "{{.env}}"}},
+			obj{"name": "c", "map": obj{"image.tag": "1", "ENV_x": ""}},
+			obj{"name": "d", "string": "", "array": list{}, "map": obj{}}, obj{"name": nil, "string": nil, "array": nil, "map": nil},
+		}, list{}},
+	}},
+	{name: "source hydrator", variants: []string{"absent", "set", "empty", "nulls", "null"}, optionals: []optional{
+		{inHydrator + "sync_source.repo_url", "REPO", ""},
+		{inHydrator + "hydrate_to", obj{"target_branch": "next"}, nil},
+		{inHydrator + "dry_source.helm.values_object", obj{"a": 1, "b": list{true, nil}}, obj{}},
+		{inHydrator + "dry_source.helm.parameters", list{obj{"name": "a", "value": nil, "force_string": false}}, list{}},
+		{inHydrator + "dry_source.kustomize.replicas", list{obj{"name": "a", "count": "{{len .env}}"}}, list{}},
+		{inHydrator + "dry_source.directory.recurse", true, false},
+		{inHydrator + "dry_source.directory.jsonnet.libs", list{"vendor"}, list{}},
+		{inHydrator + "dry_source.plugin.parameters", list{obj{"name": "a", "string": ""}}, list{}},
+	}},
 	{name: "several sources", optionals: []optional{
 		{inSpec + "sources.0.target_revision", "main", ""},
 		{inSpec + "sources.0.chart", nil, ""},
@@ -227,14 +250,25 @@ func (g group) variant(f *fixture, variant string) text {
 		root["rollout"].(obj)["prune"] = true // names change
 	}
 	spec := dig(root, "spec.template.spec")
-	if g.name == "several sources" {
+	switch g.name {
+	case "plugin":
+		nobody := list{obj{"match_expressions": list{obj{"key": "env", "operator": "In", "values": list{"nobody"}}}}}
+		put(root, "spec.strategy", obj{"type": "RollingSync", "rolling_sync": obj{"steps": nobody}})
+	case "several sources":
 		delete(spec, "source")
 		spec["sources"] = list{
 			obj{"repo_url": f.repo.URL(), "path": "apps/{{.name}}"},
 			obj{"repo_url": f.repo.URL(), "ref": "values"},
 		}
-	} else {
-		delete(spec["source"].(obj), "target_revision")
+	case "source hydrator":
+		delete(spec, "source")
+		spec["source_hydrator"] = obj{
+			"dry_source":  obj{"repo_url": f.repo.URL(), "path": "apps/{{.name}}", "target_revision": "main"},
+			"sync_source": obj{"path": "apps/{{.name}}", "target_branch": "main"},
+		}
+	}
+	if source, ok := spec["source"].(obj); ok {
+		delete(source, "target_revision")
 	}
 	for _, o := range g.optionals {
 		switch variant {
@@ -263,7 +297,7 @@ func (g group) variant(f *fixture, variant string) text {
 func fill(f *fixture, v any) any {
 	switch v := v.(type) {
 	case string:
-		return strings.NewReplacer("NAMESPACE", f.name, "APP", "{{.name}}").Replace(v)
+		return strings.NewReplacer("NAMESPACE", f.name, "APP", "{{.name}}", "REPO", f.repo.URL()).Replace(v)
 	case list:
 		out := list{}
 		for _, e := range v {
@@ -368,8 +402,9 @@ func TestTheTableOfOptionalAttributesIsComplete(t *testing.T) {
 		tried[always] = true
 	}
 	for _, path := range optionalPaths() {
-		// The attributes of one source are those of each of several; those are tried above.
-		path = strings.Replace(path, ".sources.", ".source.", 1)
+		// The attributes of one source are those of each of several, and of one that is hydrated;
+		// those are tried above.
+		path = strings.NewReplacer(".sources.", ".source.", ".source_hydrator.dry_source.", ".source.").Replace(path)
 		if !tried[path] && !strings.Contains(path, "kustomize.patches.target.") {
 			t.Errorf("the optional attribute %s is not in the table", path)
 		}
