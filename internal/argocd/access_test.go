@@ -144,7 +144,7 @@ func TestMissingPermissionsAreToldAllAtOnce(t *testing.T) {
 		{"an apply that removes something does", deny(func(p Permission) bool { return p.Verb == "delete" }), Remove, []string{"delete applications"}},
 		{"a destroy", deny(func(p Permission) bool { return p.Verb == "delete" || p.Verb == "create" }), Destroy, []string{
 			"delete applications", "delete configmaps", "create leases", "delete leases"}},
-		{"a plan", deny(func(Permission) bool { return true }), Plan, []string{"list applications", "get configmaps"}},
+		{"a plan", deny(func(Permission) bool { return true }), Plan, []string{"get applications", "list applications", "get configmaps"}},
 		{"what is optional is not asked for", func(w http.ResponseWriter, p Permission) {
 			if p.Namespace != "apps" {
 				t.Errorf("asked for %+v", p)
