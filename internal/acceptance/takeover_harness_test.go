@@ -72,7 +72,7 @@ func (f *fixture) createAppSet(set *unstructured.Unstructured) *unstructured.Uns
 	return created
 }
 
-// deployed creates the Applications of an ApplicationSet before the controller does, and syncs them, so that its rollout has
+// deployFirst creates the Applications of an ApplicationSet before the controller does, and syncs them, so that its rollout has
 // nothing to do: that would take its grace period of 30 seconds.
 func (f *fixture) deployFirst(suffixes ...string) {
 	f.Helper()
@@ -183,7 +183,7 @@ func (f *fixture) workloads() map[string]string {
 	return uids
 }
 
-// untouched fails if an Application was deleted, even if only asked to, since the recorder was reset, or if a workload has
+// nothingDeleted fails if an Application was deleted, even if only asked to, since the recorder was reset, or if a workload has
 // changed since.
 func (f *fixture) nothingDeleted(seen *recorder, workloads map[string]string) func() error {
 	return func() error {

@@ -89,7 +89,7 @@ func (m *move) thereAndBack() {
 	m.says(r, "(imported from", "ApplicationSet in the cluster will be taken over", "3 Applications: "+strings.Join([]string{m.app("dev"), m.app("prod"), m.app("staging")}, ", "),
 		"(in-cluster)\" ->", "Plan: 1 to import, 0 to add, 1 to change, 0 to destroy")
 	m.saysNot(r, "Automated sync will be switched off", "manifest = jsonencode( ->")
-	m.shows("moving plan", m.cut(r.out, "^  # .*test will be", "back[.]$"))
+	m.shows("moving plan", m.cut(r.out, "^ +~ waves ", "back[.]$"))
 	generated, err := os.ReadFile(filepath.Join(m.cli.dir, "generated.tf"))
 	if err != nil {
 		m.Fatal(err)
