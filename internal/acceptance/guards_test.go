@@ -184,10 +184,15 @@ func (f *fixture) removeApp(name string) {
 	_ = f.client.Resource(applications).Namespace(argoNamespace).Delete(ctx, name, metav1.DeleteOptions{})
 }
 
-// written is what people and the provider write of an Application, without what Argo CD adds.
+// written is what people and the provider write of an Application, without what Argo CD adds, and without
+// the time that an Argo CD before 3.6 leaves of a refresh that it has answered: the next plan removes it.
 func written(app *unstructured.Unstructured) string {
+	annotations := app.GetAnnotations()
+	if annotations["argocd.argoproj.io/refresh"] == "" {
+		delete(annotations, "argocd.argoproj.io/refresh-timestamp")
+	}
 	return manifest(map[string]any{
-		"uid": string(app.GetUID()), "labels": app.GetLabels(), "annotations": app.GetAnnotations(),
+		"uid": string(app.GetUID()), "labels": app.GetLabels(), "annotations": annotations,
 		"finalizers": app.GetFinalizers(), "spec": app.Object["spec"], "operation": app.Object["operation"],
 		"deleting": app.GetDeletionTimestamp() != nil,
 	})
