@@ -279,8 +279,9 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 	}
 }
 
-// TestAccCredentialsInRepositoryURLsAreNotPrinted: what stands in the URL of a repository is a part of the
-// configuration and of the Application, so Terraform and Argo CD store it. Errors and logs do not repeat it.
+// TestAccCredentialsInRepositoryURLsAreNotPrinted: a password in the URL of a repository is refused. What else
+// stands there is a part of the configuration and of the Application, so Terraform and Argo CD store it; errors,
+// logs and progress do not repeat it.
 func TestAccCredentialsInRepositoryURLsAreNotPrinted(t *testing.T) {
 	f := newFixture(t)
 	w, s := f.workspace(), f.newSet([]string{"dev"}, "dev")
@@ -288,11 +289,17 @@ func TestAccCredentialsInRepositoryURLsAreNotPrinted(t *testing.T) {
 	w.useBinary(buildProvider(t))
 	w.cli.env = []string{"TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log"), "ARGOCDPROGRESSIVE_PROGRESS=progress.log"}
 	s.Rollout = quick()
-	s.Source = obj{
-		"repo_url":        fmt.Sprintf("https://%s:%s@127.0.0.1:1/deployments", c.plant("the user of a URL"), c.plant("the password of a URL")),
-		"target_revision": "main", "path": "x",
+	from := func(credentials string) {
+		s.Source = obj{"repo_url": "https://" + credentials + "@127.0.0.1:1/deployments", "target_revision": "main", "path": "x"}
+		w.configure(s)
 	}
-	w.configure(s)
+	from(c.plant("a user with a password") + ":" + c.plant("the password of a URL"))
+	refused := w.startBinary("plan").wait()
+	w.says(refused, "Credentials in a URL", "https://127.0.0.1:1/deployments")
+	c.absent("the output of plan", []byte(refused.out))
+
+	// A token that stands there as the user cannot be told from a user.
+	from(c.plant("the user of a URL"))
 	w.says(w.startBinary("plan", "-out=plan.bin").wait(), "will be created")
 	r := w.startBinary("apply", "plan.bin").wait()
 	if r.code != exitFailed {
