@@ -185,29 +185,13 @@ func (m *rolloutStatusModel) fill(ctx context.Context, now standing) diag.Diagno
 	m.Summary = types.StringValue(summary(now))
 	m.ApplicationSetYAML = types.StringNull()
 	if now.record.ApplicationSet != nil {
-		text, err := yaml.Marshal(withIdentity(now.record.ApplicationSet, now.owner))
+		text, err := yaml.Marshal(named(now.owner, now.record.ApplicationSet))
 		if err != nil {
 			diags.AddError("Record not readable", fmt.Sprintf("The ApplicationSet in the record of %s cannot be written as YAML: %s.", now.owner, err))
 		}
 		m.ApplicationSetYAML = types.StringValue(string(text))
 	}
 	return diags
-}
-
-// withIdentity is an ApplicationSet that says what it is called and where, as kubectl needs it; in a
-// manifest that may be left to the attributes.
-func withIdentity(document map[string]any, owner argocd.Owner) map[string]any {
-	out, metadata := map[string]any{"apiVersion": appset.APIVersion, "kind": "ApplicationSet"}, map[string]any{}
-	for key, value := range document {
-		out[key] = value
-	}
-	given, _ := document["metadata"].(map[string]any)
-	for key, value := range given {
-		metadata[key] = value
-	}
-	metadata["name"], metadata["namespace"] = owner.Name, owner.Namespace
-	out["metadata"] = metadata
-	return out
 }
 
 // optional is null for an empty text.

@@ -162,7 +162,7 @@ func TestTheSummaryIsMarkdownWithATimeline(t *testing.T) {
 
 func TestTheApplicationSetCanBeAppliedByKubectl(t *testing.T) {
 	given := map[string]any{"spec": map[string]any{"goTemplate": true}, "metadata": map[string]any{"labels": map[string]any{"a": "b"}}}
-	got := withIdentity(given, argocd.Owner{Namespace: "argocd", Name: "shop"})
+	got := named(argocd.Owner{Namespace: "argocd", Name: "shop"}, given)
 	want := map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "spec": map[string]any{"goTemplate": true},
 		"metadata": map[string]any{"labels": map[string]any{"a": "b"}, "name": "shop", "namespace": "argocd"},
