@@ -56,7 +56,7 @@ func (s *Set) buildGit(tree map[string]any, at Path, issues *Issues) source {
 	default:
 		issues.fail(at, SummaryInvalidGenerator, fmt.Sprintf("%s asks for nothing. Give directories or files.", at))
 	}
-	if known && urlPassword.MatchString(g.question.RepoURL) {
+	if known && hasPassword(g.question.RepoURL) {
 		issues.fail(at.With("repoURL"), SummaryCredentials, passwordDetail(at.String(), g.question.RepoURL))
 	}
 	if known && g.question.RepoURL == "" {

@@ -151,7 +151,7 @@ func mergeParam(under, over any) (any, error) {
 		return over, nil
 	case IsUnknown(under):
 		return Unknown, nil // it may turn out to be an object that is merged with this one
-	case !isObject(under):
+	case !isObject(under), len(asTree(under)) == 0 && len(asTree(over)) == 0:
 		return over, nil
 	}
 	if u, ok := under.(map[string]any); ok {

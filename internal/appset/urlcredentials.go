@@ -21,7 +21,7 @@ func (r *renderer) refuseCredentials(app Application) {
 	spec := app.Object["spec"]
 	at := templatePath.With("spec")
 	check := func(source any, path Path) {
-		if text, ok := fieldOf(source, "repoURL").(string); ok && urlPassword.MatchString(text) {
+		if text, ok := fieldOf(source, "repoURL").(string); ok && hasPassword(text) {
 			r.errorf(path.With("repoURL"), SummaryCredentials, "%s", passwordDetail("the source", text))
 		}
 	}
@@ -33,6 +33,11 @@ func (r *renderer) refuseCredentials(app Application) {
 	for _, part := range []string{"drySource", "syncSource"} {
 		check(fieldOf(fieldOf(spec, "sourceHydrator"), part), at.With("sourceHydrator", part))
 	}
+}
+
+// hasPassword tells whether a URL has a password in it.
+func hasPassword(address string) bool {
+	return strings.Contains(address, "@") && urlPassword.MatchString(address)
 }
 
 func passwordDetail(what, address string) string {
