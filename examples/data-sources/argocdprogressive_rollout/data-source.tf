@@ -25,6 +25,6 @@ output "seconds" {
 check "rollout" {
   assert {
     condition     = !contains(["incomplete", "interrupted"], data.argocdprogressive_rollout.guestbook.state)
-    error_message = "The last rollout of guestbook has not been finished: ${try(data.argocdprogressive_rollout.guestbook.history[0].reason, "see its summary")}."
+    error_message = "The last rollout of guestbook has not been finished: ${coalesce(try(data.argocdprogressive_rollout.guestbook.history[0].reason, null), "see its summary")}."
   }
 }
