@@ -16,7 +16,7 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
-// StateTakingOver: an in-cluster ApplicationSet is on its way to become a set of this provider
+// StateTakingOver says that an in-cluster ApplicationSet is on its way to become a set of this provider
 // (Payload.TakeOver). Its Applications may not carry our marks yet.
 const StateTakingOver State = "taking over"
 

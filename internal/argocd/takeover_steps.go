@@ -42,7 +42,7 @@ const (
 // freezeKey marks the generator that freezes a set.
 const freezeKey = "argocdprogressive.io/take-over"
 
-// ErrTakeOver: a take-over cannot go on as things are; the text says what to do.
+// ErrTakeOver says that a take-over cannot go on as things are; the text says what to do.
 var ErrTakeOver = errors.New("the take-over cannot go on")
 
 func stuck(format string, args ...any) error {
