@@ -77,7 +77,7 @@ const requiredProviders = `terraform {
 // whole makes a configuration out of what a text shows.
 func whole(text string) string {
 	const template = `template = {
-    metadata = { name = "{{.name}}" }
+    metadata = { name = "{{default .cluster .name}}" }
     spec = {
       project     = "default"
       source      = { repo_url = "https://example.com/repo.git", path = "." }
@@ -96,9 +96,9 @@ func whole(text string) string {
 	case strings.HasPrefix(text, "generators"):
 		attributes = "spec = {\n go_template = true\n" + text + "\n" + template + "\n}"
 	case strings.HasPrefix(text, "strategy"), strings.HasPrefix(text, "sync_policy"):
-		attributes = "spec = {\n" + generators + "\n" + text + "\n" + template + "\n}"
+		attributes = "spec = {\ngo_template = true\n" + generators + "\n" + text + "\n" + template + "\n}"
 	case strings.HasPrefix(text, "rollout"), strings.HasPrefix(text, "timeouts"):
-		attributes = "spec = {\n" + generators + "\n" + template + "\n}\n" + text
+		attributes = "spec = {\ngo_template = true\n" + generators + "\n" + template + "\n}\n" + text
 	default:
 		attributes = text
 	}

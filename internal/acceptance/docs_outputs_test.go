@@ -24,7 +24,7 @@ const shownRepository = "https://git.example.com/deployments.git"
 
 // outputNames are all outputs that texts show, each compared by one test (see compareOutputs).
 var outputNames = []string{
-	"first plan", "first apply", "commit", "comment", "second apply", "drift", "failure", "log", "rest", "destroy", // guestbookStory
+	"first plan", "first apply", "commit", "comment", "second apply", "progress", "drift", "failure", "log", "rest", "destroy", // guestbookStory
 	"moving plan", // TestAccTakeOver
 }
 
@@ -103,8 +103,10 @@ var varying = []*regexp.Regexp{
 	regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`),
 	regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[0-9:]+Z`),
 	regexp.MustCompile(`attempt #\d+`),
-	// What Argo CD has reported between the beginning and the end of a sync.
-	regexp.MustCompile(`(?m)^ *\S+ \S+ \(step .*\) Progressing: (?:[^s]|s[^y]|sync[^i]).*\n`),
+	regexp.MustCompile(`, about \S+ left`),
+	// What Argo CD has reported between the beginning and the end of a sync, and what a slow machine has waited for.
+	regexp.MustCompile(`(?m)^.*\) Progressing: (?:[^s]|s[^y]|sync[^i]).*\n`),
+	regexp.MustCompile(`(?m)^\S+ \S+ \[.*\](?: \(step .*\))?: waiting.*\n`),
 }
 
 // general is a text with that replaced which is another one each time; the same commit stays the same.
@@ -149,7 +151,15 @@ func (f *fixture) guestbookStory() map[string]string {
 	f.commitGuestbook("v2", "dev", "staging", "prod-us")
 	outputs["commit"] = f.cut(planned(), "^  # .*guestbook will be", "^    }")
 	outputs["comment"] = f.planComment(w)
+	progress := filepath.Join(w.cli.dir, "progress.log")
+	writeTo(f.T, filepath.Join(w.cli.dir, "progress_override.tf"), fmt.Sprintf("provider \"argocdprogressive\" {\n  progress = { path = %q }\n}\n", progress))
+	planned()
 	outputs["second apply"] = f.cut(apply(), "^Apply complete!", "^Apply complete!")
+	lines, err := os.ReadFile(progress)
+	if err != nil {
+		f.Fatal(err)
+	}
+	outputs["progress"] = f.cut(string(lines), "begins", "guestbook-staging .* Healthy: ")
 	w.atRest()
 
 	f.must(f.changeGuestbook)
