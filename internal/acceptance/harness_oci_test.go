@@ -15,6 +15,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/cptest"
 )
 
 // registry is an OCI registry on this machine with one repository, which can be read.
@@ -38,8 +40,7 @@ const (
 func (f *fixture) registry() *registry {
 	f.Helper()
 	r := &registry{fixture: f, content: map[string][]byte{}, kinds: map[string]string{}, tags: map[string]string{}}
-	r.server = httptest.NewServer(http.HandlerFunc(r.serve))
-	f.Cleanup(r.server.Close)
+	r.server = cptest.Serve(f, http.HandlerFunc(r.serve))
 	secret := &unstructured.Unstructured{Object: obj{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata":   obj{"name": f.app("oci"), "labels": obj{"argocd.argoproj.io/secret-type": "repository"}},

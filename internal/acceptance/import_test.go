@@ -150,6 +150,7 @@ func TestAccATakeOverTellsWhichPermissionsItTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.until("the ApplicationSet is gone", func() bool { return f.appSetGone() == nil })
+	w.fails([]string{"plan"}, "Applications exist already", f.app("dev")+" (made by someone else)") // a plan of a creation, not of a take-over
 	w.cli.want(exitEmpty, "apply", "-refresh-only", "-auto-approve")
 	if values, _ := w.stored(); values != nil {
 		t.Errorf("the state has %v", values)

@@ -81,19 +81,20 @@ func (s *InCluster) Manifest() map[string]any {
 }
 
 // withoutEmptyTemplates removes the empty template that Argo CD's own types write into every
-// generator (ApplicationSetTemplate in applicationset_types.go, 3.6.1).
-func withoutEmptyTemplates(v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		if isEmpty(v["template"]) {
-			delete(v, "template")
-		}
-		for _, inner := range v {
-			withoutEmptyTemplates(inner)
-		}
-	case []any:
-		for _, inner := range v {
-			withoutEmptyTemplates(inner)
+// generator (ApplicationSetTemplate in applicationset_types.go, 3.6.1), and nothing that somebody has written.
+func withoutEmptyTemplates(generators any) {
+	all, _ := generators.([]any)
+	for _, g := range all {
+		kinds, _ := g.(map[string]any)
+		for kind, block := range kinds {
+			inner, ok := block.(map[string]any)
+			if !ok || kind == "selector" {
+				continue
+			}
+			if isEmpty(inner["template"]) {
+				delete(inner, "template")
+			}
+			withoutEmptyTemplates(inner["generators"])
 		}
 	}
 }
@@ -145,7 +146,7 @@ func (s *InCluster) Refusals() []Refusal {
 func (s *InCluster) condition(kind string) (message string, is bool) {
 	for _, c := range objects(s.object.Object, "status", "conditions") {
 		if text(c, "type") == kind && text(c, "status") == "True" {
-			return text(c, "message"), true
+			return said(c, "message"), true
 		}
 	}
 	return "", false
@@ -186,9 +187,13 @@ func (s *InCluster) parents() []Refusal {
 		if !flux {
 			continue
 		}
+		keep, from := "kustomize.toolkit.fluxcd.io/prune: disabled to the set in git", "git"
+		if kind == "helm" { // Helm deletes what a chart has lost, whatever Flux's Kustomizations are told
+			keep, from = "helm.sh/resource-policy: keep to the set in the chart", "the chart"
+		}
 		refuse(fmt.Sprintf("The Flux %s %q manages it (label %s)", kind, labels[key], key),
-			fmt.Sprintf("Add the annotation kustomize.toolkit.fluxcd.io/prune: disabled to the set in git and let Flux apply that; remove the set from git; then remove Flux's labels: "+
-				"kubectl -n %s label applicationsets.argoproj.io %s %s- %s.toolkit.fluxcd.io/namespace-", ns, name, key, kind))
+			fmt.Sprintf("Add the annotation %s and let Flux apply that; remove the set from %s, and let Flux apply that, too; then remove Flux's labels: "+
+				"kubectl -n %s label applicationsets.argoproj.io %s %s- %s.toolkit.fluxcd.io/namespace-", keep, from, ns, name, key, kind))
 	}
 	return out
 }

@@ -32,6 +32,10 @@ import (
 const (
 	// takeOverInterval is how often the progress of a step is looked at.
 	takeOverInterval = 200 * time.Millisecond
+	// listInterval is the same where all Applications of a namespace are listed for it.
+	listInterval = time.Second
+	// putBackPatience is how long undoing may take after an error.
+	putBackPatience = 10 * time.Second
 	// answerPatience is how long the controller may take to see that the set is frozen: it generates the
 	// Applications once more, which may mean to read git.
 	answerPatience = 2 * time.Minute
@@ -41,13 +45,6 @@ const (
 
 // freezeKey marks the generator that freezes a set.
 const freezeKey = "argocdprogressive.io/take-over"
-
-// ErrTakeOver says that a take-over cannot go on as things are; the text says what to do.
-var ErrTakeOver = errors.New("the take-over cannot go on")
-
-func stuck(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrTakeOver, fmt.Sprintf(format, args...))
-}
 
 // freeze is a generator that always fails: the controller does not know its operator, and names it
 // in the status, if no generator before it has failed (GenerateApplications in applicationset/controllers/template
@@ -82,23 +79,39 @@ func (c *Client) ReleaseApplications(ctx context.Context, owner Owner, t *TakeOv
 		return err
 	}
 	if set != nil && set.UID() == t.UID && set.object.GetDeletionTimestamp() == nil {
-		if err := c.freezeSet(ctx, owner, t.UID); err != nil {
-			return err
-		}
-		if err := c.awaitFrozen(ctx, owner, t); err != nil {
-			return err
-		}
-		if err := c.recount(ctx, owner, t, changed); err != nil {
-			return err
-		}
-		if err := c.deleteFrozen(ctx, owner, t.UID); err != nil {
-			return err
+		if err := c.deleteKeeping(ctx, owner, t, changed); err != nil {
+			return c.putBack(ctx, owner, t, err)
 		}
 	}
 	if err := c.awaitGone(ctx, owner, t); err != nil {
 		return err
 	}
 	return c.awaitReleased(ctx, owner, t)
+}
+
+// deleteKeeping does the steps 2 and 3.
+func (c *Client) deleteKeeping(ctx context.Context, owner Owner, t *TakeOver, changed func() error) error {
+	if err := c.freezeSet(ctx, owner, t.UID); err != nil {
+		return err
+	}
+	if err := c.awaitFrozen(ctx, owner, t); err != nil {
+		return err
+	}
+	if err := c.recount(ctx, owner, t, changed); err != nil {
+		return err
+	}
+	return c.deleteFrozen(ctx, owner, t.UID)
+}
+
+// putBack undoes step 2 after an error, for nobody can tell whether there will be another apply.
+func (c *Client) putBack(ctx context.Context, owner Owner, t *TakeOver, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackPatience)
+	defer cancel()
+	if err := c.thaw(ctx, owner, t); err != nil {
+		return fmt.Errorf("%w. Nor could the ApplicationSet be put back as it was (%s): until the next apply its controller changes nothing of its Applications; "+
+			"to give up instead, let it go on: %s", cause, err, ThawByHand(owner))
+	}
+	return cause
 }
 
 func setRequest(verb string, owner Owner) RequestError {
@@ -108,10 +121,10 @@ func setRequest(verb string, owner Owner) RequestError {
 // freezeSet is step 2. It is guarded by the resourceVersion, as the position of the new generator and
 // whether there is a strategy are known for that alone; the controller writes the status now and then.
 func (c *Client) freezeSet(ctx context.Context, owner Owner, uid string) error {
-	for {
+	err := c.every(ctx, takeOverInterval, answerPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != uid {
-			return err
+			return true, err
 		}
 		spec := dict(set.object.Object, "spec")
 		change := []map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": set.object.GetResourceVersion()}}
@@ -122,18 +135,22 @@ func (c *Client) freezeSet(ctx context.Context, owner Owner, uid string) error {
 			change = append(change, map[string]any{"op": "add", "path": "/spec/generators/0", "value": freeze("frozen-" + c.newRefreshID())})
 		}
 		if len(change) == 1 {
-			return nil
+			return true, nil
 		}
-		err = c.patchSet(ctx, owner, change)
-		if !unprocessable(err) || ctx.Err() != nil {
-			return err
+		if err = c.patchSet(ctx, owner, change); !unprocessable(err) {
+			return true, err
 		}
 		// Somebody has written it meanwhile; or the patch itself is impossible, which would last.
 		newer, readErr := c.InCluster(ctx, owner)
 		if readErr != nil || newer != nil && newer.object.GetResourceVersion() == set.object.GetResourceVersion() {
-			return errors.Join(err, readErr)
+			return true, errors.Join(err, readErr)
 		}
+		return false, nil
+	})
+	if errors.Is(err, errPatience) {
+		return busy(owner)
 	}
+	return err
 }
 
 func (c *Client) patchSet(ctx context.Context, owner Owner, change []map[string]any) error {
@@ -147,16 +164,10 @@ func (c *Client) patchSet(ctx context.Context, owner Owner, change []map[string]
 	})
 }
 
-// DeleteByHand are the commands that delete an ApplicationSet and keep its Applications.
-func DeleteByHand(owner Owner) string {
-	return fmt.Sprintf("kubectl -n %s patch applicationsets.argoproj.io %s --type=merge -p '{\"spec\":{\"strategy\":{\"deletionOrder\":\"AllAtOnce\"}}}' && "+
-		"kubectl -n %s delete applicationsets.argoproj.io %s --cascade=orphan", owner.Namespace, owner.Name, owner.Namespace, owner.Name)
-}
-
 // awaitFrozen waits until the controller says that it has seen the set frozen. It works on one
 // reconciliation of a set at a time, so none of an older version is under way then.
 func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) error {
-	err := c.every(ctx, answerPatience, func() (bool, error) {
+	err := c.every(ctx, takeOverInterval, answerPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != t.UID {
 			return true, err
@@ -166,10 +177,9 @@ func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) erro
 	if !errors.Is(err, errPatience) {
 		return err
 	}
-	return errors.Join(stuck("the ApplicationSet controller has not answered within %s, so it cannot be told whether it is just writing Applications of %s. "+
-		"See whether it runs: kubectl -n %s get pods -l app.kubernetes.io/name=argocd-applicationset-controller. The set is as it was before. If the controller is switched off on purpose, "+
-		"delete the set by hand, keeping its Applications, and run terraform apply again, which goes on from there: %s",
-		answerPatience, owner, c.namespace, DeleteByHand(owner)), c.thaw(ctx, owner, t))
+	return stuck("the ApplicationSet controller has not answered within %s, so it cannot be told whether it is just writing Applications of %s. "+
+		"See whether it runs: kubectl -n %s get pods -l app.kubernetes.io/name=argocd-applicationset-controller. If it is switched off on purpose, "+
+		"delete the set by hand, keeping its Applications: %s", answerPatience, owner, c.namespace, deleteWithoutController(owner))
 }
 
 // seenFrozen tells that the controller has met the generator that freezes the set.
@@ -180,12 +190,35 @@ func (s *InCluster) seenFrozen() bool {
 	})
 }
 
-// thaw undoes step 2.
+// thaw undoes step 2, and nothing else: what somebody has changed meanwhile stays. Of a set that is
+// being deleted the deletionOrder must stay as well.
 func (c *Client) thaw(ctx context.Context, owner Owner, t *TakeOver) error {
-	return c.patchSet(ctx, owner, []map[string]any{
-		{"op": "test", "path": "/metadata/uid", "value": t.UID},
-		{"op": "replace", "path": "/spec", "value": t.ApplicationSet["spec"]},
+	err := c.every(ctx, takeOverInterval, putBackPatience, func() (bool, error) {
+		set, err := c.InCluster(ctx, owner)
+		if err != nil || set == nil || set.UID() != t.UID || !set.Frozen() || set.object.GetDeletionTimestamp() != nil {
+			return true, err
+		}
+		change := []map[string]any{
+			{"op": "test", "path": "/metadata/resourceVersion", "value": set.object.GetResourceVersion()},
+			{"op": "replace", "path": "/spec/generators", "value": slices.DeleteFunc(objects(set.object.Object, "spec", "generators"), isFreeze)},
+		}
+		before := text(t.ApplicationSet, "spec", "strategy", "deletionOrder")
+		switch now := text(set.object.Object, "spec", "strategy", "deletionOrder"); {
+		case now == before:
+		case before == "":
+			change = append(change, map[string]any{"op": "remove", "path": "/spec/strategy/deletionOrder"})
+		case now != "":
+			change = append(change, map[string]any{"op": "replace", "path": "/spec/strategy/deletionOrder", "value": before})
+		}
+		if err = c.patchSet(ctx, owner, change); unprocessable(err) {
+			return false, nil
+		}
+		return true, err
 	})
+	if errors.Is(err, errPatience) {
+		return busy(owner)
+	}
+	return err
 }
 
 // recount finds the Applications that the controller has made or deleted before it saw the set
@@ -226,15 +259,15 @@ func (c *Client) controlled(ctx context.Context, owner Owner, uid string) (map[s
 
 // deleteFrozen is step 3: only the very object that was seen to be frozen is deleted.
 func (c *Client) deleteFrozen(ctx context.Context, owner Owner, uid string) error {
-	for {
+	err := c.every(ctx, takeOverInterval, answerPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != uid || set.object.GetDeletionTimestamp() != nil {
-			return err
+			return true, err
 		}
 		order := text(set.object.Object, "spec", "strategy", "deletionOrder")
 		if !set.Frozen() || !set.seenFrozen() || dict(set.object.Object, "spec", "strategy") != nil && order != "AllAtOnce" {
-			return stuck("somebody has changed the ApplicationSet %s back while it was taken over. It was not deleted. Find out who applies it "+
-				"(kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields), stop that, and run terraform apply again", owner, owner.Namespace, owner.Name)
+			return true, stuck("somebody has changed the ApplicationSet %s back while it was taken over. It was not deleted. Find out who applies it "+
+				"(kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields), and stop that", owner, owner.Namespace, owner.Name)
 		}
 		version, id, orphan := set.object.GetResourceVersion(), types.UID(uid), metav1.DeletePropagationOrphan
 		err = c.request(ctx, setRequest("delete", owner), func() error {
@@ -242,22 +275,24 @@ func (c *Client) deleteFrozen(ctx context.Context, owner Owner, uid string) erro
 				PropagationPolicy: &orphan, Preconditions: &metav1.Preconditions{UID: &id, ResourceVersion: &version},
 			})
 		})
-		if !isConflict(err) {
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return err
+		switch {
+		case isConflict(err):
+			return false, nil
+		case apierrors.IsNotFound(err):
+			return true, nil
 		}
-		if err := c.retry.sleep(ctx, takeOverInterval); err != nil {
-			return err
-		}
+		return true, err
+	})
+	if errors.Is(err, errPatience) {
+		return busy(owner)
 	}
+	return err
 }
 
 // awaitGone waits until the set is gone.
 func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error {
 	var left []string
-	err := c.every(ctx, orphanPatience, func() (bool, error) {
+	err := c.every(ctx, takeOverInterval, orphanPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		switch {
 		case err != nil || set == nil:
@@ -267,11 +302,21 @@ func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error 
 				owner, owner.Namespace, owner.Name, DeleteByHand(owner))
 		}
 		left = set.object.GetFinalizers()
-		return false, nil
+		if slices.Contains(left, metav1.FinalizerOrphanDependents) {
+			return false, nil
+		}
+		// The Applications are let go before that finalizer is removed.
+		owned, err := c.controlled(ctx, owner, t.UID)
+		if err == nil && len(owned) > 0 {
+			err = stuck("somebody deletes the ApplicationSet %s together with its Applications: %s. They are not recreated before that is over; to keep them, take "+
+				"ownerReferences off them now: kubectl -n %s patch applications.argoproj.io NAME --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
+				owner, strings.Join(slices.Sorted(maps.Keys(owned)), ", "), owner.Namespace)
+		}
+		return err != nil, err
 	})
 	if errors.Is(err, errPatience) {
 		return stuck("the ApplicationSet %s was deleted %s ago and is not gone; its finalizers are: %s. \"orphan\" is for kube-controller-manager to remove, which must run, the others "+
-			"for the ApplicationSet controller: kubectl -n %s get pods. Run terraform apply again, which goes on from there", owner, orphanPatience, orNothing(left), c.namespace)
+			"for the ApplicationSet controller: kubectl -n %s get pods", owner, orphanPatience, orNothing(left), c.namespace)
 	}
 	return err
 }
@@ -279,13 +324,12 @@ func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error 
 // awaitReleased is step 4.
 func (c *Client) awaitReleased(ctx context.Context, owner Owner, t *TakeOver) error {
 	var left map[string]*unstructured.Unstructured
-	err := c.every(ctx, orphanPatience, func() (done bool, err error) {
+	err := c.every(ctx, listInterval, orphanPatience, func() (done bool, err error) {
 		left, err = c.controlled(ctx, owner, t.UID)
 		return len(left) == 0, err
 	})
 	if errors.Is(err, errPatience) {
-		return stuck("the ApplicationSet %s is gone, but these Applications still refer to it as their owner: %s. That is for kube-controller-manager to remove, which must run. "+
-			"Run terraform apply again, which goes on from there", owner, strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+		return stuck("the ApplicationSet %s is gone, but these Applications still refer to it as their owner: %s. That is for kube-controller-manager to remove, which must run", owner, strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	return err
 }
@@ -293,17 +337,20 @@ func (c *Client) awaitReleased(ctx context.Context, owner Owner, t *TakeOver) er
 // errPatience: every has waited for as long as it may.
 var errPatience = errors.New("it has not come to that in time")
 
-// every asks again and again whether something is done, at most for as long as patience.
-func (c *Client) every(ctx context.Context, patience time.Duration, done func() (bool, error)) error {
-	for range int(patience / takeOverInterval) {
+// every asks again and again whether something is done, with an interval in between, at most for as
+// long as patience.
+func (c *Client) every(ctx context.Context, interval, patience time.Duration, done func() (bool, error)) error {
+	for deadline := c.retry.now().Add(patience); ; {
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
-		if err := c.retry.sleep(ctx, takeOverInterval); err != nil {
+		if !c.retry.now().Before(deadline) {
+			return errPatience
+		}
+		if err := c.retry.sleep(ctx, interval); err != nil {
 			return err
 		}
 	}
-	return errPatience
 }
 
 // MarkTakenOver is step 5. Each Application of t that still is the one that t names gets our marks;

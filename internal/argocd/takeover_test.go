@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,6 +72,13 @@ func TestAManifestIsWhatSomebodyWouldWrite(t *testing.T) {
 		set.SetLabels(map[string]string{"team": "web"})
 		dict(objects(set.Object, "spec", "generators")[0], "list")["template"] = map[string]any{"metadata": map[string]any{"name": "x"}}
 	})}).Manifest()
+	elements := (&InCluster{inCluster(func(set *unstructured.Unstructured) {
+		list := dict(objects(set.Object, "spec", "generators")[0], "list")
+		list["elements"], list["template"] = []any{map[string]any{"name": "a", "template": ""}}, empty
+	})}).Manifest()
+	if list := dict(objects(elements, "spec", "generators")[0], "list"); !reflect.DeepEqual(list, map[string]any{"elements": []any{map[string]any{"name": "a", "template": ""}}}) {
+		t.Errorf("of the list is left %v", list)
+	}
 	if text(kept, "metadata", "labels", "team") != "web" || text(objects(kept, "spec", "generators")[0], "list", "template", "metadata", "name") != "x" {
 		t.Errorf("the manifest has lost something: %v", kept)
 	}
@@ -90,8 +98,8 @@ func TestOnlyASetAtRestThatNothingBringsBackIsTakenOver(t *testing.T) {
 		"with the default instance label":   {inCluster(mark(nil, map[string]string{"app.kubernetes.io/instance": "root"})), "label applicationsets.argoproj.io web app.kubernetes.io/instance-"},
 		"with Argo CD's own instance label": {inCluster(mark(nil, map[string]string{"argocd.argoproj.io/instance": "root"})), "label applicationsets.argoproj.io web argocd.argoproj.io/instance-"},
 		"of a Helm release":                 {inCluster(mark(map[string]string{"meta.helm.sh/release-name": "sets"}, nil)), `Helm release "sets"`},
-		"of a Flux Kustomization":           {inCluster(mark(nil, map[string]string{"kustomize.toolkit.fluxcd.io/name": "sets"})), `Flux kustomize "sets"`},
-		"of a Flux HelmRelease":             {inCluster(mark(nil, map[string]string{"helm.toolkit.fluxcd.io/name": "sets"})), `Flux helm "sets"`},
+		"of a Flux Kustomization":           {inCluster(mark(nil, map[string]string{"kustomize.toolkit.fluxcd.io/name": "sets"})), `kustomize.toolkit.fluxcd.io/prune: disabled to the set in git`},
+		"of a Flux HelmRelease":             {inCluster(mark(nil, map[string]string{"helm.toolkit.fluxcd.io/name": "sets"})), `helm.sh/resource-policy: keep to the set in the chart and let Flux`},
 		"that is owned": {inCluster(func(set *unstructured.Unstructured) {
 			set.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Team", Name: "web"}})
 		}), `The Team "web" owns it`},
@@ -116,9 +124,11 @@ func TestOnlyASetAtRestThatNothingBringsBackIsTakenOver(t *testing.T) {
 func moving(tick func(*fake.FakeDynamicClient), objects ...runtime.Object) (*Client, *fake.FakeDynamicClient) {
 	kinds := map[schema.GroupVersionResource]string{applications: "ApplicationList", applicationSets: "ApplicationSetList"}
 	cluster := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
+	clock := time.Unix(0, 0)
 	c := &Client{
 		dynamic: cluster, namespace: "argocd", newRefreshID: func() string { return "1" },
-		retry: retrier{now: time.Now, jitter: func(d time.Duration) time.Duration { return d }, sleep: func(context.Context, time.Duration) error {
+		retry: retrier{now: func() time.Time { return clock }, jitter: func(d time.Duration) time.Duration { return d }, sleep: func(_ context.Context, d time.Duration) error {
+			clock = clock.Add(d)
 			tick(cluster)
 			return nil
 		}},
@@ -193,6 +203,59 @@ func TestASetWhoseControllerDoesNotAnswerIsPutBack(t *testing.T) {
 		t.Errorf("the set is %v (%v)", set, err)
 	}
 	if got := verbs(cluster); got != "patch applicationsets, patch applicationsets" {
+		t.Errorf("the requests were %s", got)
+	}
+}
+
+func TestPuttingASetBackKeepsWhatSomebodyHasChangedMeanwhile(t *testing.T) {
+	edited := false
+	c, _ := moving(func(cluster *fake.FakeDynamicClient) {
+		if edited {
+			return
+		}
+		edited = true
+		patch := []byte(`{"spec":{"template":{"spec":{"project":"other"}}}}`)
+		if _, err := cluster.Resource(applicationSets).Namespace("argocd").Patch(t.Context(), "web", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	}, inCluster())
+	taken := &TakeOver{UID: "uid-1", ApplicationSet: (&InCluster{inCluster()}).Manifest()}
+	if err := c.ReleaseApplications(t.Context(), movedSet, taken, func() error { return nil }); err == nil {
+		t.Fatal("the controller has not answered")
+	}
+	want := inCluster()
+	dict(want.Object, "spec", "template", "spec")["project"] = "other"
+	if set, err := c.InCluster(t.Context(), movedSet); err != nil || !reflect.DeepEqual(set.object.Object["spec"], want.Object["spec"]) {
+		t.Errorf("the set is %v (%v)", set, err)
+	}
+}
+
+func TestASetWhoseDeletionIsRefusedIsPutBack(t *testing.T) {
+	c, cluster := moving(controller(t, true), inCluster())
+	cluster.PrependReactor("delete", "applicationsets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(applicationSets.GroupResource(), "web", errors.New("a policy"))
+	})
+	taken := &TakeOver{UID: "uid-1", ApplicationSet: (&InCluster{inCluster()}).Manifest()}
+	if err := c.ReleaseApplications(t.Context(), movedSet, taken, func() error { return nil }); !errors.Is(err, ErrForbidden) {
+		t.Errorf("the error is %v", err)
+	}
+	if set, err := c.InCluster(t.Context(), movedSet); err != nil || !reflect.DeepEqual(set.object.Object["spec"], inCluster().Object["spec"]) {
+		t.Errorf("the set is %v (%v)", set, err)
+	}
+}
+
+func TestASetThatSomebodyDeletesWithItsApplicationsIsNotWaitedFor(t *testing.T) {
+	app := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}}
+	app.SetNamespace("argocd")
+	app.SetName("a")
+	controls := true
+	app.SetOwnerReferences([]metav1.OwnerReference{{Kind: "ApplicationSet", Name: "web", UID: "uid-1", Controller: &controls}})
+	c, cluster := moving(func(*fake.FakeDynamicClient) {}, inCluster(frozen("f-1"), deletionAsked), app)
+	err := c.ReleaseApplications(t.Context(), movedSet, &TakeOver{UID: "uid-1"}, func() error { return nil })
+	if !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "together with its Applications: a.") {
+		t.Errorf("the error is %v", err)
+	}
+	if got := verbs(cluster); got != "" {
 		t.Errorf("the requests were %s", got)
 	}
 }

@@ -106,6 +106,11 @@ func (c *connected) find(ctx context.Context) (found, diag.Diagnostics) {
 		return found{manifest: c.manifestOf(set.Manifest()), uid: set.UID()}, diags
 	case c.record != nil && c.record.TakeOver != nil:
 		return found{manifest: c.manifestOf(c.record.TakeOver.ApplicationSet), uid: c.record.TakeOver.UID}, diags
+	case set != nil:
+		diags.AddError("Half of a take-over", fmt.Sprintf(
+			"A take-over of the ApplicationSet %s was begun, and the record that says what it was before is gone. Nothing was changed. Let its controller go on, and import it again: %s",
+			c.owner, argocd.ThawByHand(c.owner)))
+		return found{}, diags
 	case c.record != nil:
 		return found{manifest: c.manifestOf(c.record.ApplicationSet), token: c.record.Token}, diags
 	}

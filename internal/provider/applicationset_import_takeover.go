@@ -24,6 +24,8 @@ const keyTakeOver = "takeover"
 type takeOver struct {
 	// UID is that of the ApplicationSet; empty when there is nothing to be taken over (any more).
 	UID string `json:"uid,omitempty"`
+	// Frozen tells that an apply has begun to take it over, and has not come to the end.
+	Frozen bool `json:"frozen,omitempty"`
 	// Refused are the reasons that Read has found why that is not possible now.
 	Refused []argocd.Refusal `json:"refused,omitempty"`
 }
@@ -76,7 +78,7 @@ func (c *connected) look(ctx context.Context, t takeOver, state *applicationSetM
 		return t, diags
 	}
 	begun := record != nil && record.TakeOver != nil
-	t.Refused = nil
+	t.Refused, t.Frozen = nil, set != nil && set.Frozen()
 	switch {
 	case set == nil && !begun:
 		return takeOver{}, diags
@@ -136,9 +138,19 @@ func (t takeOver) onlyUpdate(id string) diag.Diagnostics {
 		diags.AddError("ApplicationSet not taken over yet", fmt.Sprintf(
 			"%s was imported, and the ApplicationSet in the cluster still manages its Applications: Terraform has not rolled out any of them, and does not delete them. "+
 				"Nothing was changed.\n\nTo delete the set, run terraform apply first, which takes it over; or delete it in the cluster: kubectl -n %s delete applicationsets.argoproj.io %s. "+
-				"To leave it to the cluster and forget it here: terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.", id, namespace, name))
+				"To leave it to the cluster and forget it here: terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.%s", id, namespace, name,
+			t.thawFirst(argocd.Owner{Namespace: namespace, Name: name})))
 	}
 	return diags
+}
+
+// thawFirst says what an apply that was killed has left, to somebody who gives up.
+func (t takeOver) thawFirst(o argocd.Owner) string {
+	if !t.Frozen {
+		return ""
+	}
+	return "\n\nAn apply was killed while it took the ApplicationSet over: its controller is kept from changing anything. The next apply goes on from there. To give up instead, let the controller go on first: " +
+		argocd.ThawByHand(o)
 }
 
 // planned refuses a plan for the reasons that Read has found, or tells what will be taken over. A plan without any
@@ -165,13 +177,16 @@ func (t takeOver) planned(m *applicationSetModel, prior waves) diag.Diagnostics 
 }
 
 // takes prepares an apply that takes the ApplicationSet over: state has what it renders.
-func (c *connected) takes(ctx context.Context, t takeOver, state *applicationSetModel, recorded appset.Answers) diag.Diagnostics {
+func (c *connected) takes(ctx context.Context, t takeOver, state *applicationSetModel, recorded appset.Answers) {
 	if !t.pending() {
-		return nil
+		return
 	}
-	rendered, diags := state.read(ctx, answering{recorded: recorded, inputs: c.inputs()})
-	c.taking = &taking{uid: t.UID, rendered: objectsOf(rendered.apps)}
-	return diags
+	// As in Read: where a generator of the ApplicationSet fails, all that is on its Applications counts as managed.
+	rendered, problems := state.read(ctx, answering{recorded: recorded, inputs: c.inputs()})
+	c.taking = &taking{uid: t.UID}
+	if !problems.HasError() {
+		c.taking.rendered = objectsOf(rendered.apps)
+	}
 }
 
 // takeOverSet takes the ApplicationSet over, from wherever an earlier apply has got to. Afterwards the Applications
@@ -254,7 +269,7 @@ func (a *apply) takeOverStopped(ctx context.Context, doing string, err error) di
 		detail = a.resource.requestDiagnostic(fmt.Sprintf("%s %s", doing, a.owner), err).Detail()
 	}
 	return diag.NewErrorDiagnostic("Take-over stopped", paragraphs(detail,
-		"No Application and no workload was changed or deleted. What was reached stands in the record. Remove the cause and run terraform apply again: it goes on from there."))
+		"No workload was changed, and no Application deleted. What was reached stands in the record. Remove the cause and run terraform apply again: it goes on from there."))
 }
 
 // outOfCluster undoes inCluster in a copy.

@@ -82,7 +82,7 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, live, s, plan.timeout("create"))...)
 	now.Open = r.leaveOpen(plan, c, live)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
-	resp.Diagnostics.Append(r.checkNames(ctx, plan, c, newWaves(), s, cluster{})...)
+	resp.Diagnostics.Append(r.checkNames(ctx, plan, c, newWaves(), s, cluster{}, false)...)
 	if r.provider != nil {
 		r.provider.keepAnswers(plan.ID.ValueString(), c.answers)
 	}
@@ -114,7 +114,7 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 	}
 	if plan.ID.Equal(state.ID) {
 		resp.Diagnostics.Append(plan.plan(c, prior, known, foundSet{prior.outOfCluster(), known.Unfinished}, s, plan.timeout("update"))...)
-		resp.Diagnostics.Append(r.checkNames(ctx, plan, c, prior, s, home)...)
+		resp.Diagnostics.Append(r.checkNames(ctx, plan, c, prior, s, home, true)...)
 		resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, c.answers)...)
 		resp.Diagnostics.Append(pending.planned(plan, prior)...)
 		return

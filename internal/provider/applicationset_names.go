@@ -22,8 +22,9 @@ const (
 // checkNames refuses Applications that the set does not have yet and that belong to others, as far as
 // the plan can see: apply asks again. What it finds may only be an error, never a part of the plan.
 //
-// prior are the Applications that the set has.
-func (r *applicationSetResource) checkNames(ctx context.Context, m *applicationSetModel, c content, prior waves, s settings, home cluster) diag.Diagnostics {
+// prior are the Applications that the set has. Of a set that exists it is only a warning: terraform destroy
+// plans an update first, and one whose Applications another set has taken over must be let go.
+func (r *applicationSetResource) checkNames(ctx context.Context, m *applicationSetModel, c content, prior waves, s settings, home cluster, exists bool) diag.Diagnostics {
 	if r.provider == nil || m.ID.IsUnknown() || !c.complete || c.selection.unknown {
 		return nil
 	}
@@ -55,7 +56,14 @@ func (r *applicationSetResource) checkNames(ctx context.Context, m *applicationS
 		return nil
 	}
 	_, diags := on.adoptable(existing, s)
-	return diags
+	if !exists {
+		return diags
+	}
+	var hazards diag.Diagnostics
+	for _, d := range diags {
+		hazards.AddWarning(d.Summary(), d.Detail()+" Apply will refuse to write anything as long as that is so.")
+	}
+	return hazards
 }
 
 // lookUp finds the Applications that exist. Where the plan cannot see the cluster there are none.

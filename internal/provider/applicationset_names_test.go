@@ -76,7 +76,7 @@ func (r *applicationSetResource) check(t *testing.T, set string, s settings, pri
 		t.Fatal(diags)
 	}
 	var said []string
-	for _, d := range r.checkNames(t.Context(), m, c, prior, s, cluster{}) {
+	for _, d := range r.checkNames(t.Context(), m, c, prior, s, cluster{}, false) {
 		said = append(said, d.Summary()+": "+d.Detail())
 	}
 	return strings.Join(said, "\n")
@@ -124,6 +124,20 @@ func TestAPlanRefusesNamesThatBelongToOthers(t *testing.T) {
 				t.Errorf("the plan says %q", said)
 			}
 		})
+	}
+}
+
+func TestAnUpdateIsOnlyWarnedOfNamesThatBelongToOthers(t *testing.T) {
+	m := modelOf(manifestOf("main", "dev-1"))
+	m.Name, m.ID = types.StringValue("guestbook"), types.StringValue("argocd/guestbook")
+	c, diags := m.read(t.Context(), answering{})
+	if diags.HasError() {
+		t.Fatal(diags)
+	}
+	r := resourceAmong(t, map[string]metadata{"dev-1": ownedBy("argocd/billing")})
+	got := r.checkNames(t.Context(), m, c, newWaves(), defaultSettings(), cluster{}, true)
+	if len(got) != 1 || got.HasError() || !strings.Contains(got[0].Detail(), "dev-1 (of the set argocd/billing)") {
+		t.Errorf("the plan says %v", got)
 	}
 }
 

@@ -30,7 +30,10 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	imported := pending.pending()
 	if imported {
 		pending, diags = c.look(ctx, pending, &state)
-		if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(diags...)
+		// Also for a set that is gone, as above.
+		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTakeOver, pending)...)
+		if resp.Diagnostics.HasError() {
 			return
 		}
 	}

@@ -41,9 +41,7 @@ func (r *applicationSetResource) Update(ctx context.Context, req resource.Update
 		return
 	}
 	defer c.leave(ctx)
-	if resp.Diagnostics.Append(c.takes(ctx, pending, &state, answers)...); resp.Diagnostics.HasError() {
-		return
-	}
+	c.takes(ctx, pending, &state, answers)
 	prior := wavesOf(state.Waves)
 	a, diags := c.prepare(ctx, &plan, planFacts{exists: true, targets: known, prior: prior, answers: answers})
 	resp.Diagnostics.Append(diags...)
