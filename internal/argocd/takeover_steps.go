@@ -26,8 +26,10 @@ import (
 //     reconciliation whose generators fail before it touches an Application, and says so in the status. From
 //     then on nothing of it is under way that would put ownerReferences on the Applications again after
 //     they are gone, which garbage collection would take for a reason to delete them.
-//  3. The set is deleted with orphan propagation, exactly the object that was seen frozen.
-//  4. The ownerReferences are gone.
+//  3. The Applications are let go: their references to the set are removed. Nothing puts them on again by now,
+//     and without them nobody's deletion of the set can take an Application along. Garbage collection would remove them as
+//     well (orphan propagation), but overlooks Applications that it does not know yet: it looks for new kinds every 30 s.
+//  4. The set is deleted, with orphan propagation nevertheless, exactly the object that was seen frozen.
 //  5. The Applications get our marks; before, the controller would strip them.
 const (
 	// takeOverInterval is how often the progress of a step is looked at.
@@ -89,7 +91,7 @@ func (c *Client) ReleaseApplications(ctx context.Context, owner Owner, t *TakeOv
 	return c.awaitReleased(ctx, owner, t)
 }
 
-// deleteKeeping does the steps 2 and 3.
+// deleteKeeping does the steps 2 to 4.
 func (c *Client) deleteKeeping(ctx context.Context, owner Owner, t *TakeOver, changed func() error) error {
 	if err := c.freezeSet(ctx, owner, t.UID); err != nil {
 		return err
@@ -98,6 +100,9 @@ func (c *Client) deleteKeeping(ctx context.Context, owner Owner, t *TakeOver, ch
 		return err
 	}
 	if err := c.recount(ctx, owner, t, changed); err != nil {
+		return err
+	}
+	if err := c.letGo(ctx, owner, t.UID); err != nil {
 		return err
 	}
 	return c.deleteFrozen(ctx, owner, t.UID)
@@ -242,22 +247,7 @@ func (c *Client) recount(ctx context.Context, owner Owner, t *TakeOver, changed 
 	return changed()
 }
 
-// controlled are the Applications that have an ApplicationSet for their controller.
-func (c *Client) controlled(ctx context.Context, owner Owner, uid string) (map[string]*unstructured.Unstructured, error) {
-	found, _, err := c.listObjects(ctx, owner.Namespace, "")
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]*unstructured.Unstructured{}
-	for _, app := range found {
-		if controlledBy(app, uid) {
-			out[app.GetName()] = app
-		}
-	}
-	return out, nil
-}
-
-// deleteFrozen is step 3: only the very object that was seen to be frozen is deleted.
+// deleteFrozen is step 4: only the very object that was seen to be frozen is deleted.
 func (c *Client) deleteFrozen(ctx context.Context, owner Owner, uid string) error {
 	err := c.every(ctx, takeOverInterval, answerPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
@@ -321,7 +311,7 @@ func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error 
 	return err
 }
 
-// awaitReleased is step 4.
+// awaitReleased makes sure of step 3, also where the set was deleted by hand.
 func (c *Client) awaitReleased(ctx context.Context, owner Owner, t *TakeOver) error {
 	var left map[string]*unstructured.Unstructured
 	err := c.every(ctx, listInterval, orphanPatience, func() (done bool, err error) {
@@ -351,36 +341,4 @@ func (c *Client) every(ctx context.Context, interval, patience time.Duration, do
 			return err
 		}
 	}
-}
-
-// MarkTakenOver is step 5. Each Application of t that still is the one that t names gets our marks;
-// labels are those of their steps, and rendered is as for TakeOverListing. One that is gone by now
-// is left out.
-func (c *Client) MarkTakenOver(ctx context.Context, owner Owner, t TakeOver, labels map[string]string, rendered map[string]map[string]any) error {
-	listing, err := c.TakeOverListing(ctx, owner, t, rendered)
-	if err != nil {
-		return err
-	}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(listing.Objects)), func(name string) bool { return !t.has(listing.Objects[name]) })
-	return parallel(len(names), func(i int) error {
-		obj := listing.Objects[names[i]]
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-			"uid":    string(obj.GetUID()),
-			"labels": map[string]any{SetLabel: owner.Hash()},
-			"annotations": map[string]any{
-				OwnerAnnotation: owner.String(), StepAnnotation: labels[names[i]], ManagedAnnotation: obj.GetAnnotations()[ManagedAnnotation],
-			},
-		}})
-		if err != nil {
-			return fmt.Errorf("the marks of Application %s cannot be encoded: %w", names[i], err)
-		}
-		err = c.request(ctx, appRequest("patch", owner.Namespace, names[i]), func() error {
-			_, err := c.apps(owner.Namespace).Patch(ctx, names[i], types.MergePatchType, body, metav1.PatchOptions{})
-			return err
-		})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
 }

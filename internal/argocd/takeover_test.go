@@ -207,6 +207,39 @@ func TestASetWhoseControllerDoesNotAnswerIsPutBack(t *testing.T) {
 	}
 }
 
+func TestTheApplicationsOfAFrozenSetAreLetGoBeforeItIsDeleted(t *testing.T) {
+	controls := true
+	owned := func(name string, refs ...metav1.OwnerReference) *unstructured.Unstructured {
+		app := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}}
+		app.SetNamespace("argocd")
+		app.SetName(name)
+		app.SetUID(types.UID("uid-" + name))
+		app.SetOwnerReferences(refs)
+		return app
+	}
+	theirs := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "uid-9"}
+	ours := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "web", UID: "uid-1", Controller: &controls}
+	another := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "foreign", UID: "uid-2", Controller: &controls}
+	c, cluster := moving(controller(t, true), inCluster(), owned("a", theirs, ours), owned("b", ours), owned("foreign", another))
+	taken := &TakeOver{UID: "uid-1", ApplicationSet: (&InCluster{inCluster()}).Manifest()}
+	saved := 0
+	if err := c.ReleaseApplications(t.Context(), movedSet, taken, func() error { saved++; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := verbs(cluster); got != "patch applicationsets, patch applications, patch applications, delete applicationsets" {
+		t.Errorf("the requests were %s", got)
+	}
+	if saved != 1 || !reflect.DeepEqual(taken.Applications, map[string]string{"a": "uid-a", "b": "uid-b"}) {
+		t.Errorf("saved %d times: %v", saved, taken.Applications)
+	}
+	for name, want := range map[string][]metav1.OwnerReference{"a": {theirs}, "b": nil, "foreign": {another}} {
+		app, err := cluster.Resource(applications).Namespace("argocd").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil || !reflect.DeepEqual(app.GetOwnerReferences(), want) && len(app.GetOwnerReferences())+len(want) > 0 {
+			t.Errorf("%s is owned by %v (%v)", name, app.GetOwnerReferences(), err)
+		}
+	}
+}
+
 func TestPuttingASetBackKeepsWhatSomebodyHasChangedMeanwhile(t *testing.T) {
 	edited := false
 	c, _ := moving(func(cluster *fake.FakeDynamicClient) {
