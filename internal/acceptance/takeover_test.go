@@ -3,7 +3,6 @@ package acceptance
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -52,29 +51,7 @@ func (m *move) undisturbed(began, workloads map[string]string) {
 func (m *move) shows(name, output string) {
 	m.Helper()
 	output = strings.NewReplacer(m.name, "guestbook", address, resourceType+".guestbook", "\"test\"", "\"guestbook\"").Replace(output)
-	shown := false
-	for _, p := range pages(m.T) {
-		for _, b := range p.fences(m.T) {
-			if b.output != name {
-				continue
-			}
-			shown = true
-			if general(b.text) == general(output) {
-				continue
-			}
-			if !*updateDocs {
-				m.Errorf("%s:%d: the output %q is now (go test -update-docs writes it):\n%s", p.path, b.first+1, name, output)
-				continue
-			}
-			lines := slices.Concat(p.lines[:b.first], strings.Split(output, "\n"), p.lines[b.first+1+strings.Count(b.text, "\n"):])
-			if err := os.WriteFile(filepath.Join(root, p.path), []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-				m.Fatal(err)
-			}
-		}
-	}
-	if !shown {
-		m.Errorf("no text shows the output %q:\n%s", name, output)
-	}
+	m.compareOutputs(map[string]string{name: output})
 }
 
 func (m *move) thereAndBack() {

@@ -46,11 +46,7 @@ func (c *connected) watch(ctx context.Context) {
 
 // eventsOf writes the Events of a set with a client of its own, which takes no turn from the rollout.
 func (d *ProviderData) eventsOf(ctx context.Context, owner argocd.Owner) (*argocd.EventWriter, error) {
-	config, err := d.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	client, err := argocd.New(config, d.Namespace)
+	client, err := d.client()
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ const generatorsDescription = "List of generators as in the ApplicationSet; each
 // version of the provider does not act on are left out, so that setting one is an error.
 func specAttributes() attributes {
 	return attributes{
-		"go_template": flag("Templates are Go templates with the functions of Sprig, `normalize`, `slugify`, `toYaml`, `fromYaml` " +
-			"and `tpl`. Otherwise `{{name}}` is replaced by the parameter of that name. Default: `false`."),
+		"go_template": flag("Templates are Go templates with the functions of Sprig, `normalize`, `slugify`, `toYaml`, `fromYaml`, " +
+			"`fromYamlArray` and `tpl`; those whose result is another one each time, e.g. `now`, are errors. Otherwise `{{name}}` is replaced by the parameter of that name. Default: `false`."),
 		"go_template_options": texts("Options of Go templates. Default: none, e.g. `[\"missingkey=error\"]`, which is advised."),
 		"generators": schema.DynamicAttribute{
 			Required:            true,

@@ -25,13 +25,9 @@ func (d *ProviderData) warnOfVersion(ctx context.Context) diag.Diagnostics {
 		return diags
 	}
 	d.version.once.Do(func() {
-		config, err := d.RESTConfig()
+		client, err := d.client()
 		if err != nil {
 			return // whoever needs the connection tells
-		}
-		client, err := argocd.New(config, d.Namespace)
-		if err != nil {
-			return // the same
 		}
 		ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 		defer cancel()

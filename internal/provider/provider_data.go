@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 	"k8s.io/client-go/rest"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/kubeconfig"
 )
 
@@ -106,6 +107,15 @@ func (d *ProviderData) RESTConfig() (*rest.Config, error) {
 		return nil, d.err
 	}
 	return rest.CopyConfig(d.config), nil
+}
+
+// client is one of Argo CD in the provider's namespace, by the same connection.
+func (d *ProviderData) client() (*argocd.Client, error) {
+	config, err := d.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return argocd.New(config, d.Namespace)
 }
 
 // ExplainUnauthorized returns the sentences to append to the detail of a diagnostic when err

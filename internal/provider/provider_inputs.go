@@ -69,14 +69,9 @@ func (d *ProviderData) reach(ctx context.Context, who string) (appset.Inputs, di
 		diags.AddError(summaryNoConnection, fmt.Sprintf("%s needs the cluster: the provider's namespace, in which Argo CD runs, is known only after apply.", who))
 		return nil, diags
 	}
-	config, err := d.RESTConfig()
+	client, err := d.client()
 	if err != nil {
 		diags.AddError(summaryNoConnection, fmt.Sprintf("%s needs the cluster: %s.", who, strings.TrimSuffix(err.Error(), ".")))
-		return nil, diags
-	}
-	client, err := argocd.New(config, d.Namespace)
-	if err != nil {
-		diags.AddError(summaryNoConnection, err.Error())
 		return nil, diags
 	}
 	return d.inputs(client, d.Namespace), diags
