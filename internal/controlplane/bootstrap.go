@@ -154,7 +154,7 @@ func controllerWorkload(binaries Binaries) *unstructured.Unstructured {
 		"template": map[string]any{
 			"metadata": map[string]any{"labels": labels()},
 			"spec": map[string]any{"containers": []any{map[string]any{
-				"name": name, "image": "quay.io/argoproj/argocd:v" + binaries.argo.version,
+				"name": name, "image": "quay.io/argoproj/argocd:v" + binaries.argoCD().version,
 			}}},
 		},
 	}})

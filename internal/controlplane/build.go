@@ -28,7 +28,7 @@ type Binaries struct {
 	// Dir holds bin/ (the programs and Argo CD's helper scripts), crds/ (Argo CD's
 	// CustomResourceDefinitions) and config/ (its own ConfigMaps and Secrets).
 	Dir string
-	// argo is the Argo CD among them.
+	// argo is the Argo CD among them; nil means the newest.
 	argo *argoCD
 }
 
@@ -37,6 +37,14 @@ func (b Binaries) Path(name string) string { return filepath.Join(b.BinDir(), na
 
 // BinDir is the directory of all programs. The repo server needs it on its PATH.
 func (b Binaries) BinDir() string { return filepath.Join(b.Dir, "bin") }
+
+// argoCD is the Argo CD among the programs.
+func (b Binaries) argoCD() *argoCD {
+	if b.argo == nil {
+		return argoCDs[0]
+	}
+	return b.argo
+}
 
 // Build returns the programs, building them first when this machine does not have them: about
 // ten minutes on two cores, when nothing is in Go's build cache. What is being built, and for

@@ -166,7 +166,7 @@ func (l *layout) repoServerComponent() component {
 	}
 	return component{
 		name: RepoServer, path: l.binaries.Path(RepoServer), env: l.environment(), readyTimeout: readyTimeout,
-		args: append(args, l.binaries.argo.repoServerFlags...),
+		args: append(args, l.binaries.argoCD().repoServerFlags...),
 		ready: func(ctx context.Context) error {
 			return answersOK(ctx, http.DefaultTransport, "http://"+addr(l.repoServerMetrics)+"/healthz?full=true", "")
 		},
