@@ -45,7 +45,7 @@ data "argocdprogressive_parameters" "eks" {
 }
 `,
 		replace: func(f *fixture) []string {
-			return []string{"https://ABCDEF.gr7.eu-central-1.eks.amazonaws.com", f.cluster.Server()}
+			return []string{"https://ABCDEF.gr7.eu-central-1.eks.amazonaws.com", f.cluster.RESTConfig().Host}
 		},
 		before: (*fixture).prepareConnections,
 		binary: true,
