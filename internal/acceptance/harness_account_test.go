@@ -75,6 +75,12 @@ func (f *fixture) accountOf(file, name, suffix string, change func(role *unstruc
 			change(o)
 		}
 	}
+	return f.passingAccount(objects)
+}
+
+// passingAccount makes the account that the objects are, and removes them after the test.
+func (f *fixture) passingAccount(objects []*unstructured.Unstructured) account {
+	f.Helper()
 	f.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()

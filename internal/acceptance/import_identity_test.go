@@ -1,6 +1,8 @@
 package acceptance
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,7 +54,25 @@ func attributesOf(t *testing.T, typ tftypes.Type, v *tfprotov6.DynamicValue) map
 	return texts
 }
 
-// Terraform before 1.12 knows no identity, so this is what a newer one would ask.
+// knowsIdentities tells whether the program that the tests run with does: Terraform and OpenTofu since 1.12.
+func knowsIdentities(w *workspace) bool {
+	w.Helper()
+	var is struct {
+		Version string `json:"terraform_version"`
+	}
+	r := w.cli.want(exitEmpty, "version", "-json")
+	if err := json.Unmarshal([]byte(r.out), &is); err != nil {
+		w.Fatalf("%v in %s", err, r.out)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(is.Version, "%d.%d", &major, &minor); err != nil {
+		w.Fatalf("the version %q: %v", is.Version, err)
+	}
+	return major > 1 || minor >= 12
+}
+
+// Terraform before 1.12 knows no identity, so this is what a newer one would ask; and where there is a newer one, what
+// it makes of an import block.
 func TestAccASetIsImportedByItsIdentity(t *testing.T) {
 	f := newFixture(t)
 	w, s, ctx := f.workspace(), f.newSet([]string{"dev"}), t.Context()
@@ -116,4 +136,13 @@ func TestAccASetIsImportedByItsIdentity(t *testing.T) {
 	if got["id"] != argoNamespace+"/"+f.name || got["name"] != f.name || got["namespace"] != argoNamespace || !strings.Contains(got["manifest"], `"kind":"ApplicationSet"`) {
 		t.Errorf("the state is %v", got)
 	}
+	if !knowsIdentities(w) {
+		return
+	}
+	w.loseState()
+	w.configure(text(f.provider(nil) + fmt.Sprintf("import {\n  to = %s\n  identity = {\n    namespace = %q\n    name = %q\n  }\n}\n", address, argoNamespace, f.name)))
+	r := w.cli.want(exitChanges, "plan", "-detailed-exitcode", "-generate-config-out=generated.tf")
+	w.says(r, "Plan: 1 to import, 0 to add, 0 to change, 0 to destroy")
+	w.says(w.apply(), "1 imported, 0 added, 0 changed")
+	w.atRest()
 }

@@ -36,7 +36,7 @@ func (f *fixture) counter() *counter {
 func kindOf(r *http.Request) string {
 	_, name, ok := strings.Cut(r.URL.Path, "/namespaces/"+argoNamespace+"/applications")
 	switch {
-	case !ok:
+	case !ok, name != "" && name[0] != '/': // ApplicationSets begin with the same letters
 		return ""
 	case strings.Contains(r.URL.RawQuery, "dryRun=All"):
 		return "dry run"

@@ -57,14 +57,15 @@ func (f *fixture) appSet(suffixes ...string) *unstructured.Unstructured {
 // createAppSet creates an ApplicationSet, which goes with its Applications when the test ends.
 func (f *fixture) createAppSet(set *unstructured.Unstructured) *unstructured.Unstructured {
 	f.Helper()
-	created, err := f.client.Resource(appSets).Namespace(argoNamespace).Create(f.ctx(), set, metav1.CreateOptions{})
+	at := f.client.Resource(appSets).Namespace(set.GetNamespace())
+	created, err := at.Create(f.ctx(), set, metav1.CreateOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		err := f.client.Resource(appSets).Namespace(argoNamespace).Delete(ctx, set.GetName(), metav1.DeleteOptions{})
+		err := at.Delete(ctx, set.GetName(), metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			f.Logf("removing ApplicationSet %s: %v", set.GetName(), err)
 		}
@@ -142,8 +143,10 @@ func (f *fixture) controlled() int {
 }
 
 // appSetGone fails while there is an ApplicationSet of the fixture's name.
-func (f *fixture) appSetGone() error {
-	_, err := f.client.Resource(appSets).Namespace(argoNamespace).Get(f.ctx(), f.name, metav1.GetOptions{})
+func (f *fixture) appSetGone() error { return f.appSetGoneFrom(argoNamespace) }
+
+func (f *fixture) appSetGoneFrom(namespace string) error {
+	_, err := f.client.Resource(appSets).Namespace(namespace).Get(f.ctx(), f.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -158,13 +161,19 @@ func (f *fixture) isOurs(names ...string) func() error {
 		if len(live) != len(names) {
 			errs = append(errs, fmt.Errorf("%d Applications live, not %d", len(live), len(names)))
 		}
-		for _, app := range live {
-			if app.GetAnnotations()[ownerAnnotation] != argoNamespace+"/"+f.name || app.GetLabels()[setLabel] == "" || len(app.GetOwnerReferences()) > 0 {
-				errs = append(errs, fmt.Errorf("%s has the labels %v, the annotations %v and the owners %v", app.GetName(), app.GetLabels(), app.GetAnnotations(), app.GetOwnerReferences()))
-			}
-		}
-		return errors.Join(errs...)
+		return errors.Join(append(errs, f.carryMarks(live))...)
 	}
+}
+
+// carryMarks fails unless all of these carry the marks of the fixture's set, and nothing controls them.
+func (f *fixture) carryMarks(apps []unstructured.Unstructured) error {
+	var errs []error
+	for _, app := range apps {
+		if app.GetAnnotations()[ownerAnnotation] != app.GetNamespace()+"/"+f.name || app.GetLabels()[setLabel] == "" || len(app.GetOwnerReferences()) > 0 {
+			errs = append(errs, fmt.Errorf("%s has the labels %v, the annotations %v and the owners %v", app.GetName(), app.GetLabels(), app.GetAnnotations(), app.GetOwnerReferences()))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // workloads are the UIDs of what the Applications have deployed.
@@ -231,8 +240,25 @@ func (f *fixture) recorded() *unstructured.Unstructured {
 // verbs given, as "patch applicationsets.argoproj.io".
 func (f *fixture) mover(suffix string, without ...string) account {
 	f.Helper()
+	return f.moverIn(argoNamespace, suffix, without...)
+}
+
+// moverIn is mover for ApplicationSets in a namespace: what the files say for another one than Argo CD's.
+func (f *fixture) moverIn(namespace, suffix string, without ...string) account {
+	f.Helper()
 	name := f.name + "-" + suffix
 	objects := append(readRBAC("apply.yaml", applyAccount), readRBAC("takeover.yaml", "argocdprogressive-takeover")...)
+	for _, o := range objects {
+		switch {
+		case namespace == argoNamespace || o.GetKind() == "ServiceAccount":
+		case o.GetName() == "argocdprogressive-takeover":
+			o.SetNamespace(namespace)
+		case o.GetName() == applyAccount:
+			there := o.DeepCopy()
+			there.SetNamespace(namespace)
+			objects = append(objects, there)
+		}
+	}
 	for _, o := range objects {
 		text := strings.NewReplacer(applyAccount, name, "argocdprogressive-takeover", name+"-takeover").Replace(manifest(o.Object))
 		*o = *parse(text)
@@ -240,26 +266,13 @@ func (f *fixture) mover(suffix string, without ...string) account {
 			ungranted(without...)(o)
 		}
 	}
-	f.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		for _, o := range objects {
-			err := f.client.Resource(rbacKinds[o.GetKind()]).Namespace(o.GetNamespace()).Delete(ctx, o.GetName(), metav1.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) {
-				f.Logf("removing %s %s: %v", o.GetKind(), o.GetName(), err)
-			}
-		}
-	})
-	a, err := newAccount(f.ctx(), f.cluster, f.client, objects)
-	if err != nil {
-		f.Fatal(err)
-	}
+	a := f.passingAccount(objects)
 	f.until("the account may read ApplicationSets", func() bool {
 		review := &unstructured.Unstructured{Object: obj{
 			"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
 			"spec": obj{
 				"user":               "system:serviceaccount:" + argoNamespace + ":" + name,
-				"resourceAttributes": obj{"group": appSets.Group, "resource": appSets.Resource, "verb": "get", "namespace": argoNamespace},
+				"resourceAttributes": obj{"group": appSets.Group, "resource": appSets.Resource, "verb": "get", "namespace": namespace},
 			},
 		}}
 		answer, err := f.client.Resource(schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}).

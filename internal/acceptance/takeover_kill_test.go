@@ -8,9 +8,28 @@ import (
 	"syscall"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
 )
+
+// through configures the ApplicationSet as a set of Terraform, whose provider reaches the cluster through a proxy.
+func (m *move) through(options faultproxy.Options, appSet *unstructured.Unstructured) *faultproxy.Proxy {
+	m.Helper()
+	proxy, err := faultproxy.Start(m.mover("proxied").config(m.cluster), options)
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.Cleanup(proxy.Close)
+	kubeconfig := filepath.Join(m.TempDir(), "proxy.kubeconfig")
+	if err := proxy.WriteKubeconfig(kubeconfig); err != nil {
+		m.Fatal(err)
+	}
+	s := m.newSet(nil)
+	s.Manifest, s.Provider = manifest(appSet.Object), obj{"kubernetes": obj{"config_path": kubeconfig}}
+	m.configure(s)
+	return proxy
+}
 
 // dropLease deletes the lease of a process that is dead: it would expire by itself, 15 seconds later.
 func (m *move) dropLease() {
@@ -30,24 +49,35 @@ func (m *move) dropLease() {
 	}
 }
 
+// killedWhen applies, and kills terraform and the provider when the API server has carried out a request, after as many
+// like it as are to be skipped, and the provider does not know.
+func (m *move) killedWhen(what string, proxy *faultproxy.Proxy, on faultproxy.Match, skip int) {
+	m.Helper()
+	m.Log("killed when " + what)
+	reached := make(chan struct{})
+	rule := proxy.Add(faultproxy.Rule{On: on, Skip: skip, Times: 1, Do: func(w http.ResponseWriter, r *http.Request, forward http.HandlerFunc) {
+		faultproxy.HangAfter()(w, r, func(w http.ResponseWriter, r *http.Request) { forward(w, r); close(reached) })
+	}})
+	c := m.startBinary("apply", "-auto-approve")
+	select {
+	case <-reached:
+		c.send(syscall.SIGKILL)
+		c.wait()
+	case <-c.over:
+		m.Fatalf("terraform has ended before %s:\n%s", what, c.out)
+	}
+	c.gone(orphanLimit)
+	rule.Stop()
+	m.dropLease()
+}
+
 // killedInEachStep kills terraform and the provider in one run after the other, each time a step further: whenever the API server has
 // carried out the request that ends the step, and the provider does not know.
 func (m *move) killedInEachStep() {
 	m.useBinary(buildProvider(m.T))
 	m.inCluster("dev", "staging", "prod")
 	began, workloads := m.uids(), m.workloads()
-	proxy, err := faultproxy.Start(m.mover("killed").config(m.cluster), faultproxy.Options{})
-	if err != nil {
-		m.Fatal(err)
-	}
-	m.Cleanup(proxy.Close)
-	kubeconfig := filepath.Join(m.TempDir(), "proxy.kubeconfig")
-	if err := proxy.WriteKubeconfig(kubeconfig); err != nil {
-		m.Fatal(err)
-	}
-	s := m.newSet(nil)
-	s.Manifest, s.Provider = manifest(m.appSet("dev", "staging", "prod").Object), obj{"kubernetes": obj{"config_path": kubeconfig}}
-	m.configure(s)
+	proxy := m.through(faultproxy.Options{}, m.appSet("dev", "staging", "prod"))
 	m.cli.want(exitEmpty, "import", address, argoNamespace+"/"+m.name)
 	m.seen.reset()
 	for _, step := range []struct {
@@ -62,22 +92,7 @@ func (m *move) killedInEachStep() {
 		{name: "an Application is marked", on: faultproxy.On("applications", "patch")},
 		{name: "the record says that all is done", on: faultproxy.On("configmaps", "update"), skip: 1, over: true},
 	} {
-		m.Log("killed when " + step.name)
-		reached := make(chan struct{})
-		rule := proxy.Add(faultproxy.Rule{On: step.on, Skip: step.skip, Times: 1, Do: func(w http.ResponseWriter, r *http.Request, forward http.HandlerFunc) {
-			faultproxy.HangAfter()(w, r, func(w http.ResponseWriter, r *http.Request) { forward(w, r); close(reached) })
-		}})
-		c := m.startBinary("apply", "-auto-approve")
-		select {
-		case <-reached:
-			c.send(syscall.SIGKILL)
-			c.wait()
-		case <-c.over:
-			m.Fatalf("terraform has ended before %s:\n%s", step.name, c.out)
-		}
-		c.gone(orphanLimit)
-		rule.Stop()
-		m.dropLease()
+		m.killedWhen(step.name, proxy, step.on, step.skip)
 		m.must(m.nothingDeleted(m.seen, workloads))
 		m.sameUIDs(began)
 		if !step.over {

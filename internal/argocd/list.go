@@ -143,15 +143,29 @@ func (c *Client) getListed(ctx context.Context, owner Owner, names []string) (ma
 	for _, name := range names {
 		wanted[name] = true
 	}
-	out, options := map[string]Existing{}, metav1.ListOptions{Limit: pageSize}
+	found, err := c.listMetadata(ctx, owner.Namespace, func(obj *metav1.PartialObjectMetadata) bool { return wanted[obj.GetName()] })
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]Existing{}
+	for name, obj := range found {
+		out[name] = existing(owner, obj)
+	}
+	return out, nil
+}
+
+// listMetadata lists the Applications of a namespace that keep says yes to, by name: their metadata, for the whole
+// of them may be a hundred times as large. It is paged, as listObjects is.
+func (c *Client) listMetadata(ctx context.Context, namespace string, keep func(*metav1.PartialObjectMetadata) bool) (map[string]*metav1.PartialObjectMetadata, error) {
+	found, options := map[string]*metav1.PartialObjectMetadata{}, metav1.ListOptions{Limit: pageSize}
 	for {
 		var page *metav1.PartialObjectMetadataList
-		err := c.request(ctx, appRequest("list", owner.Namespace, ""), func() (err error) {
-			page, err = c.metadata.Resource(applications).Namespace(owner.Namespace).List(ctx, options)
+		err := c.request(ctx, appRequest("list", namespace, ""), func() (err error) {
+			page, err = c.metadata.Resource(applications).Namespace(namespace).List(ctx, options)
 			return err
 		})
 		if options.Continue != "" && apierrors.IsResourceExpired(err) {
-			clear(out)
+			clear(found)
 			options.Continue = ""
 			continue
 		}
@@ -159,12 +173,12 @@ func (c *Client) getListed(ctx context.Context, owner Owner, names []string) (ma
 			return nil, err
 		}
 		for i := range page.Items {
-			if name := page.Items[i].GetName(); wanted[name] {
-				out[name] = existing(owner, &page.Items[i])
+			if keep(&page.Items[i]) {
+				found[page.Items[i].GetName()] = &page.Items[i]
 			}
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return out, nil
+			return found, nil
 		}
 	}
 }

@@ -129,17 +129,17 @@ func (s *Session) nudge(ctx context.Context) {
 // touch makes events of Applications: an annotation comes and goes. Whether it succeeds is seen by
 // what Argo CD does then, so errors are left alone.
 func (c *Client) touch(ctx context.Context, objs []*unstructured.Unstructured) {
-	_ = parallel(len(objs), func(i int) error {
+	_ = parallel(len(objs), func(i int) error { // f returns no errors
 		for _, value := range []any{time.Now().UTC().Format(time.RFC3339Nano), nil} {
 			body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 				"uid": objs[i].GetUID(), "annotations": map[string]any{nudgeAnnotation: value},
 			}})
 			if err != nil {
-				return err
+				return nil
 			}
 			_, err = c.apps(objs[i].GetNamespace()).Patch(ctx, objs[i].GetName(), types.MergePatchType, body, metav1.PatchOptions{})
 			if err != nil {
-				return err
+				return nil
 			}
 		}
 		return nil

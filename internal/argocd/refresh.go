@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -222,7 +223,7 @@ func (h *handshakes) take(ctx context.Context, seen []*unstructured.Unstructured
 	return h.each(tidy, func(obj *unstructured.Unstructured) error { return h.tidy(ctx, obj) })
 }
 
-// each runs f on all, some at a time, and returns the first error.
+// each runs f on all, some at a time, until one fails.
 func (h *handshakes) each(objs []*unstructured.Unstructured, f func(*unstructured.Unstructured) error) error {
 	return parallel(len(objs), func(i int) error { return f(objs[i]) })
 }
@@ -281,18 +282,25 @@ func (h *handshakes) patch(ctx context.Context, obj *unstructured.Unstructured, 
 	return err == nil, err
 }
 
-// parallel runs f(0) to f(n-1), parallelRequests at a time, and joins their errors.
+// parallel runs f(0) to f(n-1), parallelRequests at a time, and joins their errors. After an error it begins no
+// more: where the API server is gone, each request would try again for requestPatience.
 func parallel(n int, f func(int) error) error {
 	var wg sync.WaitGroup
-	failed := make([]error, n)
+	var failed atomic.Bool
+	errs := make([]error, n)
 	slots := make(chan struct{}, parallelRequests)
 	for i := range n {
 		slots <- struct{}{}
+		if failed.Load() {
+			break
+		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			failed[i] = f(i)
+			if errs[i] = f(i); errs[i] != nil {
+				failed.Store(true)
+			}
 		})
 	}
 	wg.Wait()
-	return errors.Join(failed...)
+	return errors.Join(errs...)
 }

@@ -10,19 +10,18 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// letGo is step 3.
+// letGo is step 3. One round lets all go that were there when it began, which takes a minute for some thousand.
 func (c *Client) letGo(ctx context.Context, owner Owner, uid string) error {
-	err := c.every(ctx, listInterval, answerPatience, func() (bool, error) {
+	err := c.dwindle(ctx, answerPatience, func() (int, error) {
 		owned, err := c.controlled(ctx, owner, uid)
 		if err != nil || len(owned) == 0 {
-			return true, err
+			return 0, err
 		}
 		names := slices.Sorted(maps.Keys(owned))
-		return false, parallel(len(names), func(i int) error {
+		return len(names), parallel(len(names), func(i int) error {
 			err := c.disown(ctx, owned[names[i]], uid)
 			if unprocessable(err) || apierrors.IsNotFound(err) {
 				return nil // It has changed, and is looked at again.
@@ -38,7 +37,7 @@ func (c *Client) letGo(ctx context.Context, owner Owner, uid string) error {
 }
 
 // disown removes the reference to the set from an Application, if it stands where it was seen.
-func (c *Client) disown(ctx context.Context, app *unstructured.Unstructured, uid string) error {
+func (c *Client) disown(ctx context.Context, app metav1.Object, uid string) error {
 	at := slices.IndexFunc(app.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return string(ref.UID) == uid })
 	if at < 0 {
 		return nil
@@ -54,19 +53,9 @@ func (c *Client) disown(ctx context.Context, app *unstructured.Unstructured, uid
 	})
 }
 
-// controlled are the Applications that have an ApplicationSet for their controller.
-func (c *Client) controlled(ctx context.Context, owner Owner, uid string) (map[string]*unstructured.Unstructured, error) {
-	found, _, err := c.listObjects(ctx, owner.Namespace, "")
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]*unstructured.Unstructured{}
-	for _, app := range found {
-		if controlledBy(app, uid) {
-			out[app.GetName()] = app
-		}
-	}
-	return out, nil
+// controlled are the Applications that have an ApplicationSet for their controller, by name.
+func (c *Client) controlled(ctx context.Context, owner Owner, uid string) (map[string]*metav1.PartialObjectMetadata, error) {
+	return c.listMetadata(ctx, owner.Namespace, func(app *metav1.PartialObjectMetadata) bool { return controlledBy(app, uid) })
 }
 
 // MarkTakenOver is step 5. Each Application of t that still is the one that t names gets our marks;

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,16 +32,19 @@ import (
 //  4. The set is deleted, with orphan propagation nevertheless, exactly the object that was seen frozen.
 //  5. The Applications get our marks; before, the controller would strip them.
 const (
-	// takeOverInterval is how often the progress of a step is looked at.
-	takeOverInterval = 200 * time.Millisecond
-	// listInterval is the same where all Applications of a namespace are listed for it.
-	listInterval = time.Second
+	// firstInterval and longestInterval are between two looks at the progress of a step, which mostly takes less than a
+	// second: a look may read a set, or the Applications of a namespace, of many megabytes.
+	firstInterval   = 200 * time.Millisecond
+	longestInterval = 2 * time.Second
 	// putBackPatience is how long undoing may take after an error.
 	putBackPatience = 10 * time.Second
 	// answerPatience is how long the controller may take to see that the set is frozen: it generates the
 	// Applications once more, which may mean to read git.
 	answerPatience = 2 * time.Minute
-	// orphanPatience is how long garbage collection may take to let the Applications go.
+	// writePatience is added for each Application, for the controller may just be writing them all, one after the other: by
+	// default it writes 50 a second (ARGOCD_K8S_CLIENT_QPS; SetK8SConfigDefaults in pkg/apis/application/v1alpha1/types.go, Argo CD 3.6.1).
+	writePatience = 50 * time.Millisecond
+	// orphanPatience is for how long garbage collection may let none of the Applications go.
 	orphanPatience = 5 * time.Minute
 )
 
@@ -126,7 +129,7 @@ func setRequest(verb string, owner Owner) RequestError {
 // freezeSet is step 2. It is guarded by the resourceVersion, as the position of the new generator and
 // whether there is a strategy are known for that alone; the controller writes the status now and then.
 func (c *Client) freezeSet(ctx context.Context, owner Owner, uid string) error {
-	err := c.every(ctx, takeOverInterval, answerPatience, func() (bool, error) {
+	err := c.every(ctx, answerPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != uid {
 			return true, err
@@ -172,7 +175,8 @@ func (c *Client) patchSet(ctx context.Context, owner Owner, change []map[string]
 // awaitFrozen waits until the controller says that it has seen the set frozen. It works on one
 // reconciliation of a set at a time, so none of an older version is under way then.
 func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) error {
-	err := c.every(ctx, takeOverInterval, answerPatience, func() (bool, error) {
+	patience := answerPatience + time.Duration(len(t.Applications))*writePatience
+	err := c.every(ctx, patience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != t.UID {
 			return true, err
@@ -184,7 +188,7 @@ func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) erro
 	}
 	return stuck("the ApplicationSet controller has not answered within %s, so it cannot be told whether it is just writing Applications of %s. "+
 		"See whether it runs: kubectl -n %s get pods -l app.kubernetes.io/name=argocd-applicationset-controller. If it is switched off on purpose, "+
-		"delete the set by hand, keeping its Applications: %s", answerPatience, owner, c.namespace, deleteWithoutController(owner))
+		"delete the set by hand, keeping its Applications: %s", patience, owner, c.namespace, deleteWithoutController(owner))
 }
 
 // seenFrozen tells that the controller has met the generator that freezes the set.
@@ -198,7 +202,7 @@ func (s *InCluster) seenFrozen() bool {
 // thaw undoes step 2, and nothing else: what somebody has changed meanwhile stays. Of a set that is
 // being deleted the deletionOrder must stay as well.
 func (c *Client) thaw(ctx context.Context, owner Owner, t *TakeOver) error {
-	err := c.every(ctx, takeOverInterval, putBackPatience, func() (bool, error) {
+	err := c.every(ctx, putBackPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != t.UID || !set.Frozen() || set.object.GetDeletionTimestamp() != nil {
 			return true, err
@@ -249,7 +253,7 @@ func (c *Client) recount(ctx context.Context, owner Owner, t *TakeOver, changed 
 
 // deleteFrozen is step 4: only the very object that was seen to be frozen is deleted.
 func (c *Client) deleteFrozen(ctx context.Context, owner Owner, uid string) error {
-	err := c.every(ctx, takeOverInterval, answerPatience, func() (bool, error) {
+	err := c.every(ctx, answerPatience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != uid || set.object.GetDeletionTimestamp() != nil {
 			return true, err
@@ -279,33 +283,31 @@ func (c *Client) deleteFrozen(ctx context.Context, owner Owner, uid string) erro
 	return err
 }
 
-// awaitGone waits until the set is gone.
+// awaitGone waits until the set is gone. Where it was deleted by hand, garbage collection lets the
+// Applications go first, one after the other.
 func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error {
 	var left []string
-	err := c.every(ctx, takeOverInterval, orphanPatience, func() (bool, error) {
+	err := c.dwindle(ctx, orphanPatience, func() (int, error) {
 		set, err := c.InCluster(ctx, owner)
 		switch {
 		case err != nil || set == nil:
-			return true, err
+			return 0, err
 		case set.UID() != t.UID:
-			return true, stuck("another ApplicationSet %s has been created meanwhile, which will take the Applications back. Find out who applies it: kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields; stop that, and delete it, keeping its Applications: %s",
+			return 0, stuck("another ApplicationSet %s has been created meanwhile, which will take the Applications back. Find out who applies it: kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields; stop that, and delete it, keeping its Applications: %s",
 				owner, owner.Namespace, owner.Name, DeleteByHand(owner))
 		}
 		left = set.object.GetFinalizers()
-		if slices.Contains(left, metav1.FinalizerOrphanDependents) {
-			return false, nil
-		}
-		// The Applications are let go before that finalizer is removed.
 		owned, err := c.controlled(ctx, owner, t.UID)
-		if err == nil && len(owned) > 0 {
+		// The Applications are let go before that finalizer is removed.
+		if err == nil && len(owned) > 0 && !slices.Contains(left, metav1.FinalizerOrphanDependents) {
 			err = stuck("somebody deletes the ApplicationSet %s together with its Applications: %s. They are not recreated before that is over; to keep them, take "+
 				"ownerReferences off them now: kubectl -n %s patch applications.argoproj.io NAME --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
-				owner, strings.Join(slices.Sorted(maps.Keys(owned)), ", "), owner.Namespace)
+				owner, someOf(owned), owner.Namespace)
 		}
-		return err != nil, err
+		return len(owned) + 1, err
 	})
 	if errors.Is(err, errPatience) {
-		return stuck("the ApplicationSet %s was deleted %s ago and is not gone; its finalizers are: %s. \"orphan\" is for kube-controller-manager to remove, which must run, the others "+
+		return stuck("the ApplicationSet %s was deleted more than %s ago and is not gone; its finalizers are: %s. \"orphan\" is for kube-controller-manager to remove, which must run, the others "+
 			"for the ApplicationSet controller: kubectl -n %s get pods", owner, orphanPatience, orNothing(left), c.namespace)
 	}
 	return err
@@ -313,28 +315,48 @@ func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error 
 
 // awaitReleased makes sure of step 3, also where the set was deleted by hand.
 func (c *Client) awaitReleased(ctx context.Context, owner Owner, t *TakeOver) error {
-	var left map[string]*unstructured.Unstructured
-	err := c.every(ctx, listInterval, orphanPatience, func() (done bool, err error) {
+	var left map[string]*metav1.PartialObjectMetadata
+	err := c.dwindle(ctx, orphanPatience, func() (n int, err error) {
 		left, err = c.controlled(ctx, owner, t.UID)
-		return len(left) == 0, err
+		return len(left), err
 	})
 	if errors.Is(err, errPatience) {
-		return stuck("the ApplicationSet %s is gone, but these Applications still refer to it as their owner: %s. That is for kube-controller-manager to remove, which must run", owner, strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+		return stuck("the ApplicationSet %s is gone, but these Applications still refer to it as their owner: %s. That is for kube-controller-manager to remove, which must run", owner, someOf(left))
 	}
 	return err
 }
 
-// errPatience: every has waited for as long as it may.
+// errPatience: there was no progress for as long as there may be none.
 var errPatience = errors.New("it has not come to that in time")
 
-// every asks again and again whether something is done, with an interval in between, at most for as
-// long as patience.
-func (c *Client) every(ctx context.Context, interval, patience time.Duration, done func() (bool, error)) error {
-	for deadline := c.retry.now().Add(patience); ; {
-		if ok, err := done(); ok || err != nil {
+// every asks again and again whether something is done, at most for as long as patience.
+func (c *Client) every(ctx context.Context, patience time.Duration, done func() (bool, error)) error {
+	return c.dwindle(ctx, patience, func() (int, error) {
+		ok, err := done()
+		if ok {
+			return 0, err
+		}
+		return 1, err
+	})
+}
+
+// dwindle asks again and again how many are left of something, until none is. Patience is for how long there may
+// be no fewer than ever before: thousands take their time, and what makes no progress does not end otherwise.
+func (c *Client) dwindle(ctx context.Context, patience time.Duration, left func() (int, error)) error {
+	least, deadline := math.MaxInt, c.retry.now().Add(patience)
+	for interval := firstInterval; ; interval = min(interval*3/2, longestInterval) {
+		n, err := left()
+		if err != nil || n == 0 {
 			return err
 		}
-		if !c.retry.now().Before(deadline) {
+		now := c.retry.now()
+		switch {
+		case n < least:
+			if least != math.MaxInt {
+				deadline = now.Add(patience)
+			}
+			least = n
+		case !now.Before(deadline):
 			return errPatience
 		}
 		if err := c.retry.sleep(ctx, interval); err != nil {

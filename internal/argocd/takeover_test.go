@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
+	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 )
@@ -124,16 +126,57 @@ func TestOnlyASetAtRestThatNothingBringsBackIsTakenOver(t *testing.T) {
 func moving(tick func(*fake.FakeDynamicClient), objects ...runtime.Object) (*Client, *fake.FakeDynamicClient) {
 	kinds := map[schema.GroupVersionResource]string{applications: "ApplicationList", applicationSets: "ApplicationSetList"}
 	cluster := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
-	clock := time.Unix(0, 0)
+	var clock atomic.Int64
 	c := &Client{
-		dynamic: cluster, namespace: "argocd", newRefreshID: func() string { return "1" },
-		retry: retrier{now: func() time.Time { return clock }, jitter: func(d time.Duration) time.Duration { return d }, sleep: func(_ context.Context, d time.Duration) error {
-			clock = clock.Add(d)
-			tick(cluster)
-			return nil
-		}},
+		dynamic: cluster, metadata: metadataOf(cluster), namespace: "argocd", newRefreshID: func() string { return "1" },
+		retry: retrier{
+			now:    func() time.Time { return time.Unix(0, clock.Load()) },
+			jitter: func(d time.Duration) time.Duration { return d },
+			sleep: func(_ context.Context, d time.Duration) error {
+				clock.Add(int64(d))
+				tick(cluster)
+				return nil
+			},
+		},
 	}
 	return c, cluster
+}
+
+// metadataOf lists the metadata of the Applications of a cluster.
+func metadataOf(cluster *fake.FakeDynamicClient) *metadatafake.FakeMetadataClient {
+	m := metadatafake.NewSimpleMetadataClient(metadatafake.NewTestScheme())
+	m.PrependReactor("list", "applications", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		found, err := cluster.Resource(applications).Namespace(action.GetNamespace()).List(context.Background(), metav1.ListOptions{})
+		if err != nil {
+			return true, nil, err
+		}
+		list := &metav1.List{}
+		for i := range found.Items {
+			item := &metav1.PartialObjectMetadata{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Items[i].Object, item); err != nil {
+				return true, nil, err
+			}
+			list.Items = append(list.Items, runtime.RawExtension{Object: item})
+		}
+		return true, list, nil
+	})
+	return m
+}
+
+// owned is an Application with these owners.
+func owned(name string, refs ...metav1.OwnerReference) *unstructured.Unstructured {
+	app := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}}
+	app.SetNamespace("argocd")
+	app.SetName(name)
+	app.SetUID(types.UID("uid-" + name))
+	app.SetOwnerReferences(refs)
+	return app
+}
+
+// bySet is what the controller puts on the Applications of the set.
+func bySet() metav1.OwnerReference {
+	controls := true
+	return metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "web", UID: "uid-1", Controller: &controls}
 }
 
 // controller answers as Argo CD's does when it meets the generator that freezes a set, if it runs.
@@ -208,18 +251,9 @@ func TestASetWhoseControllerDoesNotAnswerIsPutBack(t *testing.T) {
 }
 
 func TestTheApplicationsOfAFrozenSetAreLetGoBeforeItIsDeleted(t *testing.T) {
-	controls := true
-	owned := func(name string, refs ...metav1.OwnerReference) *unstructured.Unstructured {
-		app := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}}
-		app.SetNamespace("argocd")
-		app.SetName(name)
-		app.SetUID(types.UID("uid-" + name))
-		app.SetOwnerReferences(refs)
-		return app
-	}
 	theirs := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "uid-9"}
-	ours := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "web", UID: "uid-1", Controller: &controls}
-	another := metav1.OwnerReference{APIVersion: "argoproj.io/v1alpha1", Kind: "ApplicationSet", Name: "foreign", UID: "uid-2", Controller: &controls}
+	ours, another := bySet(), bySet()
+	another.Name, another.UID = "foreign", "uid-2"
 	c, cluster := moving(controller(t, true), inCluster(), owned("a", theirs, ours), owned("b", ours), owned("foreign", another))
 	taken := &TakeOver{UID: "uid-1", ApplicationSet: (&InCluster{inCluster()}).Manifest()}
 	saved := 0
@@ -278,12 +312,7 @@ func TestASetWhoseDeletionIsRefusedIsPutBack(t *testing.T) {
 }
 
 func TestASetThatSomebodyDeletesWithItsApplicationsIsNotWaitedFor(t *testing.T) {
-	app := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "argoproj.io/v1alpha1", "kind": "Application"}}
-	app.SetNamespace("argocd")
-	app.SetName("a")
-	controls := true
-	app.SetOwnerReferences([]metav1.OwnerReference{{Kind: "ApplicationSet", Name: "web", UID: "uid-1", Controller: &controls}})
-	c, cluster := moving(func(*fake.FakeDynamicClient) {}, inCluster(frozen("f-1"), deletionAsked), app)
+	c, cluster := moving(func(*fake.FakeDynamicClient) {}, inCluster(frozen("f-1"), deletionAsked), owned("a", bySet()))
 	err := c.ReleaseApplications(t.Context(), movedSet, &TakeOver{UID: "uid-1"}, func() error { return nil })
 	if !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "together with its Applications: a.") {
 		t.Errorf("the error is %v", err)

@@ -3,6 +3,9 @@ package argocd
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // ErrTakeOver says that a take-over cannot go on as things are; the text says what to do.
@@ -10,6 +13,18 @@ var ErrTakeOver = errors.New("the take-over cannot go on")
 
 func stuck(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrTakeOver, fmt.Sprintf(format, args...))
+}
+
+// longestList is how many Applications a text names.
+const longestList = 10
+
+// someOf are the names of the first of them.
+func someOf[T any](apps map[string]T) string {
+	names := slices.Sorted(maps.Keys(apps))
+	if more := len(names) - longestList; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:longestList], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // busy: somebody writes the ApplicationSet again and again.

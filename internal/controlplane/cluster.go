@@ -34,7 +34,7 @@ const (
 	argoNamespace = "argocd"
 	contextName   = "controlplane"
 
-	// TeamNamespaces are the namespaces beside its own in which Argo CD looks for Applications.
+	// TeamNamespaces are the namespaces beside its own in which Argo CD looks for Applications and ApplicationSets.
 	TeamNamespaces = "team-*"
 
 	// InClusterServer is the destination that every Argo CD knows: its own cluster.

@@ -197,6 +197,9 @@ func (l *layout) applicationSetControllerComponent() component {
 			"--kubeconfig=" + l.kubeconfig, "--namespace=" + argoNamespace,
 			"--argocd-repo-server=" + addr(l.repoServer), "--repo-server-plaintext",
 			"--enable-progressive-syncs",
+			"--applicationset-namespaces=" + TeamNamespaces,
+			// Or it refuses to look into other namespaces: a team could have tokens sent to any host.
+			"--enable-scm-providers=false",
 			"--metrics-addr=" + addr(l.appSetMetrics), "--probe-addr=" + addr(l.appSetProbe), "--webhook-addr=" + addr(l.appSetWebhook),
 			"--logformat=text",
 		},

@@ -197,10 +197,12 @@ func (a *apply) takeOverSet(ctx context.Context, ours owner, prior waves) diag.D
 		return diags
 	}
 	tflog.Info(ctx, "taking over the ApplicationSet in the cluster", map[string]any{"set": a.owner.String(), "uid": t.UID, "applications": len(t.Applications)})
+	a.watched.stage("taking the ApplicationSet in the cluster over, with %s", count(len(t.Applications)))
 	if err := a.client.ReleaseApplications(ctx, a.owner, t, func() error { return a.client.SaveRecord(ctx, a.owner, a.record) }); err != nil {
 		diags.Append(a.takeOverStopped(ctx, "Taking over the ApplicationSet", err))
 		return diags
 	}
+	a.watched.stage("the ApplicationSet is gone; marking %s", count(len(t.Applications)))
 	labels := map[string]string{}
 	for name := range t.Applications {
 		labels[name] = rollout.NoStepLabel
