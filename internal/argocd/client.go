@@ -45,6 +45,8 @@ type Client struct {
 	lease *Lease
 	// retained is what others may change on Applications. See Retaining.
 	retained *appset.Retained
+	// say is told what a take-over does; nil for nobody. See Telling.
+	say func(what string)
 }
 
 // New returns a client for the Argo CD in namespace. It connects to nothing yet. All requests of

@@ -37,18 +37,19 @@ func (g globalProjects) apply(object map[string]any) project {
 	return p
 }
 
-// globalProjects reads Argo CD's configuration; most have none.
-func (c *Client) globalProjects(ctx context.Context) (globalProjects, error) {
-	const name = argoConfigMap
-	var cm *unstructured.Unstructured
-	err := c.request(ctx, RequestError{Verb: "get", Resource: "configmaps", Namespace: c.namespace, Name: name}, func() (err error) {
-		cm, err = c.dynamic.Resource(configMaps).Namespace(c.namespace).Get(ctx, name, metav1.GetOptions{})
-		return err
-	})
+// argoConfig is Argo CD's own configuration; nil where there is none.
+func (c *Client) argoConfig(ctx context.Context) (*unstructured.Unstructured, error) {
+	cm, err := c.Object(ctx, configMaps, c.namespace, argoConfigMap)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil {
+	return cm, err
+}
+
+// globalProjects reads Argo CD's configuration; most have none.
+func (c *Client) globalProjects(ctx context.Context) (globalProjects, error) {
+	cm, err := c.argoConfig(ctx)
+	if err != nil || cm == nil {
 		return nil, err
 	}
 	var entries []struct {
@@ -56,7 +57,7 @@ func (c *Client) globalProjects(ctx context.Context) (globalProjects, error) {
 		LabelSelector metav1.LabelSelector `json:"labelSelector"`
 	}
 	if err := yaml.Unmarshal([]byte(text(cm.Object, "data", "globalProjects")), &entries); err != nil {
-		return nil, fmt.Errorf("globalProjects in ConfigMap %s/%s cannot be read: %w", c.namespace, name, err)
+		return nil, fmt.Errorf("globalProjects in ConfigMap %s/%s cannot be read: %w", c.namespace, argoConfigMap, err)
 	}
 	var out globalProjects
 	for _, e := range entries {

@@ -3,7 +3,6 @@ package argocd
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -118,8 +117,16 @@ type Refusal struct{ Summary, Detail string }
 
 // Refusals are the reasons why the set is not taken over as it is now. Of one that a take-over has
 // changed already, only those are asked about that would undo it.
-func (s *InCluster) Refusals() []Refusal {
-	out := s.parents()
+func (c *Client) Refusals(ctx context.Context, set *InCluster) ([]Refusal, error) {
+	from, err := c.origins(ctx, set)
+	if err != nil {
+		return nil, err
+	}
+	return set.refusals(from), nil
+}
+
+func (s *InCluster) refusals(from origins) []Refusal {
+	out := s.parents(from)
 	if s.Frozen() {
 		return out
 	}
@@ -150,65 +157,6 @@ func (s *InCluster) condition(kind string) (message string, is bool) {
 		}
 	}
 	return "", false
-}
-
-// parents are the things that would create the set again when it is deleted.
-func (s *InCluster) parents() []Refusal {
-	var out []Refusal
-	ns, name := s.object.GetNamespace(), s.object.GetName()
-	refuse := func(what, how string) {
-		out = append(out, Refusal{"ApplicationSet comes from somewhere else", fmt.Sprintf(
-			"%s. It would create the set again as soon as it is taken over, and two would manage the same Applications. %s", what, how)})
-	}
-	annotations, labels := s.object.GetAnnotations(), s.object.GetLabels()
-	const tracking = "argocd.argoproj.io/tracking-id"
-	if id := annotations[tracking]; id != "" {
-		parent, _, _ := strings.Cut(id, ":")
-		refuse(fmt.Sprintf("The Argo CD Application %q manages it (annotation %s: %s)", parent, tracking, id), byArgoCD(ns, name, "annotate", tracking))
-	}
-	for _, key := range []string{"argocd.argoproj.io/instance", "app.kubernetes.io/instance"} {
-		if value := labels[key]; value != "" {
-			refuse(fmt.Sprintf("The label %s: %s says that the Argo CD Application or the Helm release %q manages it", key, value, value), byArgoCD(ns, name, "label", key))
-		}
-	}
-	for _, ref := range s.object.GetOwnerReferences() {
-		refuse(fmt.Sprintf("The %s %q owns it (ownerReferences)", ref.Kind, ref.Name),
-			fmt.Sprintf("Make that let go of it first; then remove the reference: kubectl -n %s patch applicationsets.argoproj.io %s --type=json "+
-				"-p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'", ns, name))
-	}
-	if release := annotations["meta.helm.sh/release-name"]; release != "" || labels["app.kubernetes.io/managed-by"] == "Helm" {
-		refuse(fmt.Sprintf("The Helm release %q manages it", release),
-			fmt.Sprintf("Add the annotation helm.sh/resource-policy: keep to the set in the chart and upgrade; remove the set from the chart and upgrade once more; then "+
-				"remove Helm's marks: kubectl -n %s annotate applicationsets.argoproj.io %s meta.helm.sh/release-name- meta.helm.sh/release-namespace- "+
-				"&& kubectl -n %s label applicationsets.argoproj.io %s app.kubernetes.io/managed-by-", ns, name, ns, name))
-	}
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		kind, flux := strings.CutSuffix(key, ".toolkit.fluxcd.io/name")
-		if !flux {
-			continue
-		}
-		keep, from := "kustomize.toolkit.fluxcd.io/prune: disabled to the set in git", "git"
-		if kind == "helm" { // Helm deletes what a chart has lost, whatever Flux's Kustomizations are told
-			keep, from = "helm.sh/resource-policy: keep to the set in the chart", "the chart"
-		}
-		refuse(fmt.Sprintf("The Flux %s %q manages it (label %s)", kind, labels[key], key),
-			fmt.Sprintf("Add the annotation %s and let Flux apply that; remove the set from %s, and let Flux apply that, too; then remove Flux's labels: "+
-				"kubectl -n %s label applicationsets.argoproj.io %s %s- %s.toolkit.fluxcd.io/namespace-", keep, from, ns, name, key, kind))
-	}
-	return out
-}
-
-// byArgoCD says how to make an Argo CD Application let go of a set.
-func byArgoCD(namespace, name, verb, key string) string {
-	return fmt.Sprintf("Add the annotation argocd.argoproj.io/sync-options: Prune=false to the set in git and sync that, so that it is not deleted; remove the set from git and "+
-		"sync once more; then remove the mark: kubectl -n %s %s applicationsets.argoproj.io %s %s-", namespace, verb, name, key)
-}
-
-func orNothing(values []string) string {
-	if len(values) == 0 {
-		return "none"
-	}
-	return strings.Join(values, ", ")
 }
 
 // TakeOverListing lists the Applications of a set that is being taken over: those that the

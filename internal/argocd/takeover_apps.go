@@ -21,6 +21,7 @@ func (c *Client) letGo(ctx context.Context, owner Owner, uid string) error {
 			return 0, err
 		}
 		names := slices.Sorted(maps.Keys(owned))
+		c.tell("letting %d Applications go", len(names))
 		return len(names), parallel(len(names), func(i int) error {
 			err := c.disown(ctx, owned[names[i]], uid)
 			if unprocessable(err) || apierrors.IsNotFound(err) {

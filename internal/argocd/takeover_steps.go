@@ -54,13 +54,36 @@ const freezeKey = "argocdprogressive.io/take-over"
 // freeze is a generator that always fails: the controller does not know its operator, and names it
 // in the status, if no generator before it has failed (GenerateApplications in applicationset/controllers/template
 // and LabelSelectorAsSelector in applicationset/utils, Argo CD 3.2 to 3.6). The operator is another one each time:
-// what the status says of an earlier one proves nothing.
-func freeze(operator string) map[string]any {
+// what the status says of an earlier one proves nothing. The values, which nothing reads, say what is
+// to become of the deletionOrder when the set is thawed; see orderBefore.
+func freeze(operator, before string) map[string]any {
+	values := []any{}
+	if before != "" {
+		values = []any{before}
+	}
 	return map[string]any{
 		"list": map[string]any{"elements": []any{}},
 		"selector": map[string]any{"matchExpressions": []any{
-			map[string]any{"key": freezeKey, "operator": operator, "values": []any{}},
+			map[string]any{"key": freezeKey, "operator": operator, "values": values},
 		}},
+	}
+}
+
+// orderPath is where freezing writes AllAtOnce, and orderUnset says that nothing was there.
+const (
+	orderPath  = "/spec/strategy/deletionOrder"
+	orderUnset = "unset"
+)
+
+// orderBefore is the deletionOrder of a set that is about to be frozen; empty where that does not change it.
+func orderBefore(set map[string]any) string {
+	switch order := text(set, "spec", "strategy", "deletionOrder"); {
+	case order == "AllAtOnce" || dict(set, "spec", "strategy") == nil:
+		return ""
+	case order == "":
+		return orderUnset
+	default:
+		return order
 	}
 }
 
@@ -73,6 +96,19 @@ func freezeOperator(generator map[string]any) string {
 		}
 	}
 	return ""
+}
+
+// Telling returns the client that says, for those who wait, what a take-over is about to do. say must not wait.
+func (c *Client) Telling(say func(what string)) *Client {
+	out := *c
+	out.say = say
+	return &out
+}
+
+func (c *Client) tell(format string, args ...any) {
+	if c.say != nil {
+		c.say(fmt.Sprintf(format, args...))
+	}
 }
 
 // ReleaseApplications does the steps 2 to 4: it deletes the ApplicationSet of t so that its
@@ -88,14 +124,17 @@ func (c *Client) ReleaseApplications(ctx context.Context, owner Owner, t *TakeOv
 			return c.putBack(ctx, owner, t, err)
 		}
 	}
+	c.tell("waiting until the ApplicationSet is gone")
 	if err := c.awaitGone(ctx, owner, t); err != nil {
 		return err
 	}
+	c.tell("waiting until no Application refers to the ApplicationSet")
 	return c.awaitReleased(ctx, owner, t)
 }
 
 // deleteKeeping does the steps 2 to 4.
 func (c *Client) deleteKeeping(ctx context.Context, owner Owner, t *TakeOver, changed func() error) error {
+	c.tell("freezing the ApplicationSet")
 	if err := c.freezeSet(ctx, owner, t.UID); err != nil {
 		return err
 	}
@@ -108,6 +147,7 @@ func (c *Client) deleteKeeping(ctx context.Context, owner Owner, t *TakeOver, ch
 	if err := c.letGo(ctx, owner, t.UID); err != nil {
 		return err
 	}
+	c.tell("deleting the ApplicationSet, keeping its Applications")
 	return c.deleteFrozen(ctx, owner, t.UID)
 }
 
@@ -115,9 +155,10 @@ func (c *Client) deleteKeeping(ctx context.Context, owner Owner, t *TakeOver, ch
 func (c *Client) putBack(ctx context.Context, owner Owner, t *TakeOver, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), putBackPatience)
 	defer cancel()
+	c.tell("putting the ApplicationSet back as it was")
 	if err := c.thaw(ctx, owner, t); err != nil {
 		return fmt.Errorf("%w. Nor could the ApplicationSet be put back as it was (%s): until the next apply its controller changes nothing of its Applications; "+
-			"to give up instead, let it go on: %s", cause, err, ThawByHand(owner))
+			"to give up instead, let it go on: %s", cause, err, thawByHand(owner.Namespace, owner.Name, orderBefore(t.ApplicationSet)))
 	}
 	return cause
 }
@@ -134,13 +175,13 @@ func (c *Client) freezeSet(ctx context.Context, owner Owner, uid string) error {
 		if err != nil || set == nil || set.UID() != uid {
 			return true, err
 		}
-		spec := dict(set.object.Object, "spec")
 		change := []map[string]any{{"op": "test", "path": "/metadata/resourceVersion", "value": set.object.GetResourceVersion()}}
-		if dict(spec, "strategy") != nil && text(spec, "strategy", "deletionOrder") != "AllAtOnce" {
-			change = append(change, map[string]any{"op": "add", "path": "/spec/strategy/deletionOrder", "value": "AllAtOnce"})
+		before := orderBefore(set.object.Object)
+		if before != "" {
+			change = append(change, map[string]any{"op": "add", "path": orderPath, "value": "AllAtOnce"})
 		}
 		if !set.Frozen() {
-			change = append(change, map[string]any{"op": "add", "path": "/spec/generators/0", "value": freeze("frozen-" + c.newRefreshID())})
+			change = append(change, map[string]any{"op": "add", "path": "/spec/generators/0", "value": freeze("frozen-"+c.newRefreshID(), before)})
 		}
 		if len(change) == 1 {
 			return true, nil
@@ -176,6 +217,7 @@ func (c *Client) patchSet(ctx context.Context, owner Owner, change []map[string]
 // reconciliation of a set at a time, so none of an older version is under way then.
 func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) error {
 	patience := answerPatience + time.Duration(len(t.Applications))*writePatience
+	c.tell("waiting until its controller has seen that the ApplicationSet is frozen, %s at most", patience.Round(time.Second))
 	err := c.every(ctx, patience, func() (bool, error) {
 		set, err := c.InCluster(ctx, owner)
 		if err != nil || set == nil || set.UID() != t.UID {
@@ -188,7 +230,7 @@ func (c *Client) awaitFrozen(ctx context.Context, owner Owner, t *TakeOver) erro
 	}
 	return stuck("the ApplicationSet controller has not answered within %s, so it cannot be told whether it is just writing Applications of %s. "+
 		"See whether it runs: kubectl -n %s get pods -l app.kubernetes.io/name=argocd-applicationset-controller. If it is switched off on purpose, "+
-		"delete the set by hand, keeping its Applications: %s", patience, owner, c.namespace, deleteWithoutController(owner))
+		"delete the set by hand, keeping its Applications: %s", patience, owner, c.namespace, deleteWithoutController(owner, t.UID))
 }
 
 // seenFrozen tells that the controller has met the generator that freezes the set.
@@ -215,9 +257,9 @@ func (c *Client) thaw(ctx context.Context, owner Owner, t *TakeOver) error {
 		switch now := text(set.object.Object, "spec", "strategy", "deletionOrder"); {
 		case now == before:
 		case before == "":
-			change = append(change, map[string]any{"op": "remove", "path": "/spec/strategy/deletionOrder"})
+			change = append(change, map[string]any{"op": "remove", "path": orderPath})
 		case now != "":
-			change = append(change, map[string]any{"op": "replace", "path": "/spec/strategy/deletionOrder", "value": before})
+			change = append(change, map[string]any{"op": "replace", "path": orderPath, "value": before})
 		}
 		if err = c.patchSet(ctx, owner, change); unprocessable(err) {
 			return false, nil
@@ -294,15 +336,14 @@ func (c *Client) awaitGone(ctx context.Context, owner Owner, t *TakeOver) error 
 			return 0, err
 		case set.UID() != t.UID:
 			return 0, stuck("another ApplicationSet %s has been created meanwhile, which will take the Applications back. Find out who applies it: kubectl -n %s get applicationsets.argoproj.io %s -o yaml --show-managed-fields; stop that, and delete it, keeping its Applications: %s",
-				owner, owner.Namespace, owner.Name, DeleteByHand(owner))
+				owner, owner.Namespace, owner.Name, set.DeleteByHand())
 		}
 		left = set.object.GetFinalizers()
 		owned, err := c.controlled(ctx, owner, t.UID)
 		// The Applications are let go before that finalizer is removed.
 		if err == nil && len(owned) > 0 && !slices.Contains(left, metav1.FinalizerOrphanDependents) {
-			err = stuck("somebody deletes the ApplicationSet %s together with its Applications: %s. They are not recreated before that is over; to keep them, take "+
-				"ownerReferences off them now: kubectl -n %s patch applications.argoproj.io NAME --type=json -p '[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
-				owner, someOf(owned), owner.Namespace)
+			err = stuck("somebody deletes the ApplicationSet %s together with its Applications: %s. They are not recreated before that is over; to keep those whose "+
+				"turn has not come, take the references to it off them now: %sThen run terraform apply again", owner, someOf(owned), byHand(letGoByHand(owner.Namespace, t.UID)))
 		}
 		return len(owned) + 1, err
 	})

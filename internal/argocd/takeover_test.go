@@ -50,7 +50,7 @@ func condition(kind, status, message string) func(*unstructured.Unstructured) {
 func frozen(operator string) func(*unstructured.Unstructured) {
 	return func(set *unstructured.Unstructured) {
 		spec := set.Object["spec"].(map[string]any)
-		spec["generators"] = append([]any{freeze(operator)}, spec["generators"].([]any)...)
+		spec["generators"] = append([]any{freeze(operator, "")}, spec["generators"].([]any)...)
 	}
 }
 
@@ -83,42 +83,6 @@ func TestAManifestIsWhatSomebodyWouldWrite(t *testing.T) {
 	}
 	if text(kept, "metadata", "labels", "team") != "web" || text(objects(kept, "spec", "generators")[0], "list", "template", "metadata", "name") != "x" {
 		t.Errorf("the manifest has lost something: %v", kept)
-	}
-}
-
-func TestOnlyASetAtRestThatNothingBringsBackIsTakenOver(t *testing.T) {
-	mark := func(annotations, labels map[string]string) func(*unstructured.Unstructured) {
-		return func(set *unstructured.Unstructured) { set.SetAnnotations(annotations); set.SetLabels(labels) }
-	}
-	for name, test := range map[string]struct {
-		set  *unstructured.Unstructured
-		says string
-	}{
-		"at rest":                           {inCluster(condition("RolloutProgressing", "False", "done")), ""},
-		"not seen by a controller":          {inCluster(), ""},
-		"of an Argo CD Application":         {inCluster(mark(map[string]string{"argocd.argoproj.io/tracking-id": "root:argoproj.io/ApplicationSet:argocd/web"}, nil)), `Argo CD Application "root"`},
-		"with the default instance label":   {inCluster(mark(nil, map[string]string{"app.kubernetes.io/instance": "root"})), "label applicationsets.argoproj.io web app.kubernetes.io/instance-"},
-		"with Argo CD's own instance label": {inCluster(mark(nil, map[string]string{"argocd.argoproj.io/instance": "root"})), "label applicationsets.argoproj.io web argocd.argoproj.io/instance-"},
-		"of a Helm release":                 {inCluster(mark(map[string]string{"meta.helm.sh/release-name": "sets"}, nil)), `Helm release "sets"`},
-		"of a Flux Kustomization":           {inCluster(mark(nil, map[string]string{"kustomize.toolkit.fluxcd.io/name": "sets"})), `kustomize.toolkit.fluxcd.io/prune: disabled to the set in git`},
-		"of a Flux HelmRelease":             {inCluster(mark(nil, map[string]string{"helm.toolkit.fluxcd.io/name": "sets"})), `helm.sh/resource-policy: keep to the set in the chart and let Flux`},
-		"that is owned": {inCluster(func(set *unstructured.Unstructured) {
-			set.SetOwnerReferences([]metav1.OwnerReference{{Kind: "Team", Name: "web"}})
-		}), `The Team "web" owns it`},
-		"that fails":          {inCluster(condition("ErrorOccurred", "True", "no repository.")), "says: no repository. Correct"},
-		"that rolls out":      {inCluster(condition("RolloutProgressing", "True", "step 2")), "says: step 2"},
-		"that is deleted":     {inCluster(deletionAsked), "deletionTimestamp"},
-		"frozen, so it fails": {inCluster(frozen("f-1"), condition("ErrorOccurred", "True", "f-1")), ""},
-		"frozen, and somebody brings it back": {inCluster(frozen("f-1"), mark(map[string]string{"argocd.argoproj.io/tracking-id": "root:x"}, nil)),
-			"would create the set again"},
-	} {
-		said := ""
-		for _, r := range (&InCluster{test.set}).Refusals() {
-			said += r.Summary + ": " + r.Detail + "\n"
-		}
-		if (said == "") != (test.says == "") || !strings.Contains(said, test.says) {
-			t.Errorf("a set %s: %q does not say %q", name, said, test.says)
-		}
 	}
 }
 

@@ -101,15 +101,17 @@ func (c *connected) find(ctx context.Context) (found, diag.Diagnostics) {
 	}
 	switch {
 	case set != nil && !set.Frozen():
-		diags.Append(c.refused(set.Refusals())...)
-		diags.Append(c.twoManagers()...)
+		reasons, problems := c.refusals(ctx, set)
+		diags.Append(problems...)
+		diags.Append(c.refused(reasons)...)
+		diags.Append(c.twoManagers(set)...)
 		return found{manifest: c.manifestOf(set.Manifest()), uid: set.UID()}, diags
 	case c.record != nil && c.record.TakeOver != nil:
 		return found{manifest: c.manifestOf(c.record.TakeOver.ApplicationSet), uid: c.record.TakeOver.UID}, diags
 	case set != nil:
 		diags.AddError("Half of a take-over", fmt.Sprintf(
 			"A take-over of the ApplicationSet %s was begun, and the record that says what it was before is gone. Nothing was changed. Let its controller go on, and import it again: %s",
-			c.owner, argocd.ThawByHand(c.owner)))
+			c.owner, set.ThawByHand()))
 		return found{}, diags
 	case c.record != nil:
 		return found{manifest: c.manifestOf(c.record.ApplicationSet), token: c.record.Token}, diags
@@ -121,12 +123,12 @@ func (c *connected) find(ctx context.Context) (found, diag.Diagnostics) {
 }
 
 // twoManagers refuses an ApplicationSet beside a set of ours that has Applications.
-func (c *connected) twoManagers() diag.Diagnostics {
+func (c *connected) twoManagers(set *argocd.InCluster) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if len(c.live) > 0 {
 		diags.AddError("Two managers", fmt.Sprintf(
 			"There is an ApplicationSet %s in the cluster, and a set of this provider of the same name that has %s: %s. Delete one of them first. The ApplicationSet, keeping what it has made: %s",
-			c.owner, count(len(c.live)), shorten(c.liveNames()), argocd.DeleteByHand(c.owner)))
+			c.owner, count(len(c.live)), shorten(c.liveNames()), set.DeleteByHand()))
 	}
 	return diags
 }

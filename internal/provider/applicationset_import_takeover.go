@@ -24,8 +24,8 @@ const keyTakeOver = "takeover"
 type takeOver struct {
 	// UID is that of the ApplicationSet; empty when there is nothing to be taken over (any more).
 	UID string `json:"uid,omitempty"`
-	// Frozen tells that an apply has begun to take it over, and has not come to the end.
-	Frozen bool `json:"frozen,omitempty"`
+	// Thaw is, where an apply has frozen it and has not come to the end, how to undo that by hand.
+	Thaw string `json:"thaw,omitempty"`
 	// Refused are the reasons that Read has found why that is not possible now.
 	Refused []argocd.Refusal `json:"refused,omitempty"`
 }
@@ -78,28 +78,46 @@ func (c *connected) look(ctx context.Context, t takeOver, state *applicationSetM
 		return t, diags
 	}
 	begun := record != nil && record.TakeOver != nil
-	t.Refused, t.Frozen = nil, set != nil && set.Frozen()
+	t.Refused, t.Thaw = nil, ""
+	if set != nil {
+		if t.Refused, diags = c.refusals(ctx, set); diags.HasError() {
+			return t, diags
+		}
+		if set.Frozen() {
+			t.Thaw = set.ThawByHand()
+		}
+	}
 	switch {
 	case set == nil && !begun:
 		return takeOver{}, diags
 	case set == nil:
 		t.UID = record.TakeOver.UID
 	case begun && record.TakeOver.UID != set.UID():
-		t.UID, t.Refused = record.TakeOver.UID, []argocd.Refusal{recreated(c.owner)}
+		t.UID, t.Refused = record.TakeOver.UID, []argocd.Refusal{recreated(set)}
 	case set.Frozen():
-		t.UID, t.Refused = set.UID(), set.Refusals()
+		t.UID = set.UID()
 	default:
-		t.UID, t.Refused = set.UID(), set.Refusals()
+		t.UID = set.UID()
 		state.Manifest = c.manifestOf(set.Manifest())
 	}
 	c.taking = &taking{uid: t.UID}
 	return t, diags
 }
 
-func recreated(owner argocd.Owner) argocd.Refusal {
+// refusals are the reasons why the ApplicationSet is not taken over as it is now.
+func (c *connected) refusals(ctx context.Context, set *argocd.InCluster) ([]argocd.Refusal, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	reasons, err := c.client.Refusals(ctx, set)
+	if err != nil {
+		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Finding out where the ApplicationSet %s comes from", c.owner), err))
+	}
+	return reasons, diags
+}
+
+func recreated(set *argocd.InCluster) argocd.Refusal {
 	return argocd.Refusal{Summary: "ApplicationSet created again", Detail: fmt.Sprintf(
 		"A take-over of it has begun, and somebody has created another one of the same name since. See to it that nobody applies it again, and delete that one, "+
-			"keeping its Applications: %s", argocd.DeleteByHand(owner))}
+			"keeping its Applications: %s", set.DeleteByHand())}
 }
 
 // terminating is a reason not to take Applications over: what becomes of them is not decided here.
@@ -138,19 +156,18 @@ func (t takeOver) onlyUpdate(id string) diag.Diagnostics {
 		diags.AddError("ApplicationSet not taken over yet", fmt.Sprintf(
 			"%s was imported, and the ApplicationSet in the cluster still manages its Applications: Terraform has not rolled out any of them, and does not delete them. "+
 				"Nothing was changed.\n\nTo delete the set, run terraform apply first, which takes it over; or delete it in the cluster: kubectl -n %s delete applicationsets.argoproj.io %s. "+
-				"To leave it to the cluster and forget it here: terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.%s", id, namespace, name,
-			t.thawFirst(argocd.Owner{Namespace: namespace, Name: name})))
+				"To leave it to the cluster and forget it here: terraform state rm ADDRESS, or a removed block with lifecycle { destroy = false }.%s", id, namespace, name, t.thawFirst()))
 	}
 	return diags
 }
 
 // thawFirst says what an apply that was killed has left, to somebody who gives up.
-func (t takeOver) thawFirst(o argocd.Owner) string {
-	if !t.Frozen {
+func (t takeOver) thawFirst() string {
+	if t.Thaw == "" {
 		return ""
 	}
 	return "\n\nAn apply was killed while it took the ApplicationSet over: its controller is kept from changing anything. The next apply goes on from there. To give up instead, let the controller go on first: " +
-		argocd.ThawByHand(o)
+		t.Thaw
 }
 
 // planned refuses a plan for the reasons that Read has found, or tells what will be taken over. A plan without any
@@ -198,7 +215,8 @@ func (a *apply) takeOverSet(ctx context.Context, ours owner, prior waves) diag.D
 	}
 	tflog.Info(ctx, "taking over the ApplicationSet in the cluster", map[string]any{"set": a.owner.String(), "uid": t.UID, "applications": len(t.Applications)})
 	a.watched.stage("taking the ApplicationSet in the cluster over, with %s", count(len(t.Applications)))
-	if err := a.client.ReleaseApplications(ctx, a.owner, t, func() error { return a.client.SaveRecord(ctx, a.owner, a.record) }); err != nil {
+	client := a.client.Telling(func(what string) { a.watched.stage("taking the ApplicationSet in the cluster over: %s", what) })
+	if err := client.ReleaseApplications(ctx, a.owner, t, func() error { return a.client.SaveRecord(ctx, a.owner, a.record) }); err != nil {
 		diags.Append(a.takeOverStopped(ctx, "Taking over the ApplicationSet", err))
 		return diags
 	}
@@ -232,6 +250,7 @@ func (a *apply) takeOverSet(ctx context.Context, ours owner, prior waves) diag.D
 func (a *apply) beginTakeOver(ctx context.Context) (*argocd.TakeOver, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	t := a.takeOver()
+	a.watched.stage("looking at the ApplicationSet in the cluster")
 	set, err := a.client.InCluster(ctx, a.owner)
 	switch {
 	case err != nil:
@@ -239,9 +258,11 @@ func (a *apply) beginTakeOver(ctx context.Context) (*argocd.TakeOver, diag.Diagn
 	case set == nil && t.ApplicationSet == nil:
 		diags.AddError("ApplicationSet gone", fmt.Sprintf("The ApplicationSet %s has been deleted since it was imported. Nothing was changed. Make a new plan: terraform plan", a.owner))
 	case set != nil && set.UID() != t.UID:
-		diags.Append(a.refused([]argocd.Refusal{recreated(a.owner)})...)
+		diags.Append(a.refused([]argocd.Refusal{recreated(set)})...)
 	case set != nil:
-		diags.Append(a.refused(append(set.Refusals(), terminating(a.live)...))...)
+		reasons, problems := a.refusals(ctx, set)
+		diags.Append(problems...)
+		diags.Append(a.refused(append(reasons, terminating(a.live)...))...)
 	}
 	if diags.HasError() {
 		return nil, diags

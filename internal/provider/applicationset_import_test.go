@@ -58,6 +58,10 @@ func TestASetThatIsNotTakenOverIsOnlyUpdated(t *testing.T) {
 	if diags := pending.onlyUpdate("argocd/web"); !diags.HasError() || !strings.Contains(diags[0].Detail(), "kubectl -n argocd delete applicationsets.argoproj.io web") {
 		t.Errorf("it says %v", diags)
 	}
+	frozen := takeOver{UID: "uid-1", Thaw: "kubectl -n argocd patch"}
+	if diags := frozen.onlyUpdate("argocd/web"); !diags.HasError() || !strings.HasSuffix(diags[0].Detail(), "let the controller go on first: kubectl -n argocd patch") {
+		t.Errorf("one that is frozen says %v", diags)
+	}
 	if diags := (takeOver{}).onlyUpdate("argocd/web"); len(diags) > 0 {
 		t.Errorf("one of ours says %v", diags)
 	}
