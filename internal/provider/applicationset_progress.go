@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,13 +29,16 @@ type watched struct {
 	eventsErr error
 	// phases are the last ones that became an Event.
 	phases map[string]rollout.Phase
+	// early are the Events about Applications that do not exist yet, by name: kubectl describe shows only those
+	// that have the UID.
+	early  map[string][]argocd.AppEvent
 	closed bool
 }
 
 // watch begins to tell what is done to the set. unwatch must be called.
 func (c *connected) watch(ctx context.Context) {
 	s := c.resource.provider.progress
-	w := &watched{format: s.format, phases: map[string]rollout.Phase{}}
+	w := &watched{format: s.format, phases: map[string]rollout.Phase{}, early: map[string][]argocd.AppEvent{}}
 	if s.path != "" {
 		w.file = progress.Open(s.path)
 	}
@@ -70,16 +75,33 @@ func (w *watched) tell(ctx context.Context, e progress.Event) {
 	}
 }
 
-// event makes a Kubernetes Event of a transition.
+// event makes a Kubernetes Event of a transition. One about an Application that is to be created waits for that.
 func (w *watched) event(e progress.Event) {
+	if e.UID != "" {
+		w.created(e.App, e.UID)
+	}
 	if e.Phase == "" || e.Phase == rollout.PhaseWaiting || w.phases[e.App] == e.Phase {
 		return
 	}
 	w.phases[e.App] = e.Phase
-	w.events.Write(argocd.AppEvent{
+	event := argocd.AppEvent{
 		App: e.App, UID: e.UID, At: e.At, Reason: "Rollout" + string(e.Phase), Warning: e.Phase == rollout.PhaseFailed,
 		Message: fmt.Sprintf("%s: %s", e.Step, progress.Clean(e.Text)),
-	})
+	}
+	if e.UID == "" {
+		w.early[e.App] = append(w.early[e.App], event)
+		return
+	}
+	w.events.Write(event)
+}
+
+// created writes the Events that have waited for an Application to exist; without a UID, for one that never did.
+func (w *watched) created(app, uid string) {
+	for _, event := range w.early[app] {
+		event.UID = uid
+		w.events.Write(event)
+	}
+	delete(w.early, app)
 }
 
 // stage says what is done now, before and after the run.
@@ -107,6 +129,9 @@ func (c *connected) unwatch() diag.Diagnostics {
 	}
 	err := w.eventsErr
 	if w.events != nil {
+		for _, app := range slices.Sorted(maps.Keys(w.early)) {
+			w.created(app, "")
+		}
 		err = w.events.Close()
 	}
 	if err != nil {

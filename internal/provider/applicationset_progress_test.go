@@ -1,15 +1,22 @@
 package provider
 
 import (
+	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/progress"
@@ -105,6 +112,53 @@ func TestWhatCannotBeWatchedIsAWarning(t *testing.T) {
 	}
 	var nobody *watched
 	nobody.stage("checking") // of a set that is only read
+}
+
+func TestAnEventAboutAnApplicationWaitsUntilThatExists(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var event struct {
+			Reason         string
+			InvolvedObject struct{ Name, UID string }
+		}
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = json.Unmarshal(body, &event)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		got = append(got, strings.Join([]string{event.InvolvedObject.Name, event.InvolvedObject.UID, event.Reason}, " "))
+		mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(body) // the client tells
+	}))
+	defer server.Close()
+	client, err := argocd.New(&rest.Config{Host: server.URL, QPS: -1}, "argocd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, warnings := watching(t, "", func(c *connected) {
+		c.watched.events = client.Events(t.Context(), c.owner)
+		for i, n := range []rollout.Note{
+			{App: "a", Phase: rollout.PhasePending},
+			{App: "b", Phase: rollout.PhasePending},
+			{App: "b", Phase: rollout.PhaseFailed},
+			{App: "a", UID: "uid-1", Phase: rollout.PhasePending},
+			{App: "a", UID: "uid-1", Phase: rollout.PhaseProgressing},
+			{App: "c", UID: "uid-2", Phase: rollout.PhasePending},
+		} {
+			n.At, n.Step, n.Text = time.Unix(int64(i), 0), "step 01: x", "syncing"
+			c.watched.reporter.Note(n)
+		}
+	})
+	want := []string{"a uid-1 RolloutPending", "a uid-1 RolloutProgressing", "c uid-2 RolloutPending", "b  RolloutPending", "b  RolloutFailed"}
+	if warnings != "" || !slices.Equal(got, want) {
+		t.Errorf("the Events are %q (%s), not %q", got, warnings, want)
+	}
 }
 
 func TestHowARunHasEndedStandsInOneLine(t *testing.T) {

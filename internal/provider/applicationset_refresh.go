@@ -32,7 +32,9 @@ func (c *connected) refresh(ctx context.Context) diag.Diagnostics {
 		for _, name := range names {
 			asked[name] = true
 		}
+		answered := waits(ctx, "asking Argo CD to look at git again", map[string]any{"set": c.owner.String(), "applications": len(names)})
 		fresh, err := c.client.Refresh(ctx, c.owner, c.listing, names, time.Until(deadline))
+		answered()
 		switch {
 		case errors.Is(err, argocd.ErrForbidden):
 			diags.AddWarning("New commits not looked for", fmt.Sprintf(

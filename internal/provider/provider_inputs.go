@@ -33,7 +33,7 @@ func (d *ProviderData) inputs(client *argocd.Client, argoNamespace string) appse
 		g.inputs = map[string]appset.Inputs{}
 	}
 	if g.inputs[argoNamespace] == nil {
-		g.inputs[argoNamespace] = inputs.New(client, argoNamespace)
+		g.inputs[argoNamespace] = logged{inputs.New(client, argoNamespace)}
 	}
 	return g.inputs[argoNamespace]
 }

@@ -38,7 +38,8 @@ type progressSettings struct {
 func progressAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
-		MarkdownDescription: "Where to watch rollouts while they run; Terraform itself shows only that something is still being created or modified. " +
+		MarkdownDescription: "Where to watch applies and destroys while they run; Terraform itself shows only that something is still being created or modified. What a plan or an import " +
+			"waits for, Argo CD or what a generator asks, stands in Terraform's log alone. " +
 			"None of it can hold an apply up or make it fail: what goes wrong is a warning. Default: nowhere, but Terraform's log (`TF_LOG_PROVIDER=INFO`), " +
 			"e.g. `{ path = \"/dev/tty\" }`.",
 		Attributes: map[string]schema.Attribute{
