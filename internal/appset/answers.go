@@ -26,6 +26,7 @@ type Answers struct {
 type question struct {
 	Clusters  *clustersQuestion  `json:"clusters,omitempty"`
 	Git       *gitQuestion       `json:"git,omitempty"`
+	OCI       *gitQuestion       `json:"oci,omitempty"`
 	Plugin    *PluginCall        `json:"plugin,omitempty"`
 	Decisions *decisionsQuestion `json:"decisions,omitempty"`
 }
@@ -34,6 +35,7 @@ type clustersQuestion struct {
 	Selector map[string]any `json:"selector,omitempty"`
 }
 
+// gitQuestion asks a git repository, or an OCI artifact.
 type gitQuestion struct {
 	RepoURL     string       `json:"repoURL"`
 	Revision    string       `json:"revision,omitempty"`
@@ -50,8 +52,9 @@ type decisionsQuestion struct {
 type answer struct {
 	// Clusters are those that the selector matches, sorted by name.
 	Clusters []knownCluster `json:"clusters,omitempty"`
-	// Commit is the full SHA of the revision.
+	// Commit is the full SHA of the revision, Digest that of an artifact's manifest.
 	Commit string `json:"commit,omitempty"`
+	Digest string `json:"digest,omitempty"`
 	// Directories are those that match, in Argo CD's order; Files as well.
 	Directories []string    `json:"directories,omitempty"`
 	Files       []knownFile `json:"files,omitempty"`

@@ -18,6 +18,8 @@ const everyQuestion = `
 - clusters: {values: {v: '{{.name}}'}}
 - git: {repoURL: 'https://git/r.git', revision: main, directories: [{path: 'apps/*'}]}
 - git: {repoURL: 'https://git/r.git', revision: main, files: [{path: envs}, {path: '*.json'}]}
+- oci: {repoURL: 'oci://registry/r', revision: '1', directories: [{path: 'envs'}]}
+- oci: {repoURL: 'oci://registry/r', revision: '1', files: [{path: '**/*.json'}]}
 - plugin: {configMapRef: {name: plugin}, input: {parameters: {b: [1, '<&>'], a: x}}}
 - clusterDecisionResource: {configMapRef: decide, labelSelector: {matchExpressions: [{key: a, operator: Exists}]}}
 - matrix: {generators: [{list: {elements: [{e: dev}, {e: prod}]}}, {clusters: {selector: {matchLabels: {env: '{{.e}}'}}}}]}
@@ -29,7 +31,7 @@ func TestRecordedAnswersGiveTheSameWithoutAskingAgain(t *testing.T) {
 		t.Fatal(issues)
 	}
 	first, answers, issues, complete := set.Parameters(t.Context(), world(), appset.Answers{})
-	if len(issues) > 0 || !complete || answers.Len() != 7 || answers.Empty() {
+	if len(issues) > 0 || !complete || answers.Len() != 9 || answers.Empty() {
 		t.Fatalf("%d answers, complete %v, %s", answers.Len(), complete, issues)
 	}
 	text, err := json.Marshal(answers)
@@ -86,6 +88,7 @@ func TestWithoutAnybodyToAskASetIsIncompleteButNotWrong(t *testing.T) {
 		`[{matrix: {generators: [{list: {elements: [{a: 1}]}}, {list: {elements: [{b: '{{.a}}'}]}}]}}]`: false,
 		`[{clusters: {}}]`:                                                                              true,
 		`[{git: {repoURL: x, files: [{path: x}]}}]`:                                                     true,
+		`[{oci: {repoURL: x, revision: x, files: [{path: x}]}}]`:                                        true,
 		`[{plugin: {configMapRef: {name: x}}}]`:                                                         true,
 		`[{clusterDecisionResource: {configMapRef: x, name: z}}]`:                                       true,
 		`[{merge: {mergeKeys: [a], generators: [{list: {elements: []}}, {clusters: {}}]}}]`:             true,
@@ -116,6 +119,8 @@ func TestUnknownsInQuestionsMakeASetIncompleteAndAskNothing(t *testing.T) {
 		`[{clusters: {flatList: UNKNOWN}}]`, `[{clusters: {}, selector: UNKNOWN}]`,
 		`[{git: {repoURL: UNKNOWN, directories: [{path: x}]}}]`, `[{git: {repoURL: x, revision: UNKNOWN, directories: [{path: x}]}}]`,
 		`[{git: {repoURL: x, directories: UNKNOWN}}]`, `[{git: {repoURL: x, directories: [UNKNOWN]}}]`, `[{git: {repoURL: x, files: [{path: UNKNOWN}]}}]`,
+		`[{oci: {repoURL: UNKNOWN, revision: x, directories: [{path: x}]}}]`, `[{oci: {repoURL: x, revision: UNKNOWN, files: [{path: x}]}}]`,
+		`[{oci: {repoURL: x, revision: x, files: [{path: UNKNOWN}]}}]`,
 		`[{git: {repoURL: x, files: [{path: x, exclude: UNKNOWN}]}}]`, `[{git: {repoURL: x, pathParamPrefix: UNKNOWN, files: [{path: x}]}}]`,
 		`[{plugin: {configMapRef: UNKNOWN}}]`, `[{plugin: {configMapRef: {name: UNKNOWN}}}]`, `[{plugin: {configMapRef: {name: x}, input: UNKNOWN}}]`,
 		`[{plugin: {configMapRef: {name: x}, input: {parameters: {a: [UNKNOWN]}}}}]`,
@@ -182,16 +187,18 @@ func TestRenderingDependsOnAnswersAloneAndNotOnTheOrderOfClusters(t *testing.T) 
 		`{git: {repoURL: 'https://git/r.git', revision: main, directories: [{path: '*'}]}}`, `{git: {repoURL: 'https://git/r.git', revision: main, files: [{path: '*'}]}}`,
 		`{list: {elements: [{name: c1, x: {y: 1}}, {name: l, x: [1]}]}}`, `{list: {elements: [{name: c1}], elementsYaml: '[{z: 1}]'}}`,
 		`{plugin: {configMapRef: {name: plugin}}}`, `{clusterDecisionResource: {configMapRef: decide, name: r}}`,
+		`{oci: {repoURL: 'oci://registry/r', revision: '1', directories: [{path: '*'}]}}`, `{oci: {repoURL: 'oci://registry/r', revision: '1', files: [{path: '**'}]}}`,
 	})
 	combined := rapid.Custom(func(t *rapid.T) string {
 		a, b := leaf.Draw(t, "first"), leaf.Draw(t, "second")
 		return rapid.SampledFrom([]string{a, `{matrix: {generators: [` + a + `, ` + b + `]}}`, `{merge: {mergeKeys: [name], generators: [` + a + `, ` + b + `]}}`}).Draw(t, "combined")
 	})
 	rapid.Check(t, func(rt *rapid.T) {
-		fake := &appsettest.Fake{Trees: world().Trees, Plugins: world().Plugins, Decided: map[string]appset.Decisions{
+		fake := &appsettest.Fake{Trees: world().Trees, Artifacts: world().Artifacts, Plugins: world().Plugins, Decided: map[string]appset.Decisions{
 			"decide": {MatchKey: "name", Entries: []map[string]any{{"name": "c2"}, {"name": "c1"}}},
 		}}
 		fake.Trees[repository]["main"] = map[string]string{"d/f": "name: f", "e.yaml": "[{name: c1}]"}
+		fake.Artifacts[artifact]["1"] = fake.Trees[repository]["main"]
 		for i := range rapid.IntRange(0, 4).Draw(rt, "clusters") {
 			fake.Known = append(fake.Known, appset.Cluster{
 				Name: fmt.Sprint("c", i), Server: fmt.Sprint("s", i), Labels: map[string]string{"env": rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "env")},

@@ -50,7 +50,6 @@ var fieldsElsewhere = map[string]string{
 	"spec.generators[].merge.generators[]":  "entries have the tables of spec.generators",
 	"spec.generators[].scmProvider":         "it lists the repositories of a source code host",
 	"spec.generators[].pullRequest":         "its Applications come and go with pull requests",
-	"spec.generators[].oci":                 "it reads directories and files of an OCI artifact",
 }
 
 func TestTablesAreThoseOfTheCRD(t *testing.T) {
@@ -159,7 +158,6 @@ func sampleOf(fields map[string]string, path string) any {
 var refusedFields = map[string]string{
 	"scmProvider": fieldsElsewhere["spec.generators[].scmProvider"],
 	"pullRequest": fieldsElsewhere["spec.generators[].pullRequest"],
-	"oci":         fieldsElsewhere["spec.generators[].oci"],
 	"template":    "Argo CD ignores the template of a generator inside of matrix or merge",
 }
 

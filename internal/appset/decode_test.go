@@ -58,7 +58,6 @@ func TestDecodeRefusesWhatTheCRDDoesNotHaveWithItsPath(t *testing.T) {
 		"a selector that is a list":             {"generators.0.selector", []any{}, "spec.generators[0].selector", "an object"},
 		"a kind that is not supported":          {"generators.0.scm_provider", map[string]any{}, "spec.generators[0].scmProvider", "not support"},
 		"pull requests":                         {"generators.0.pullRequest", map[string]any{}, "spec.generators[0].pullRequest", "not support"},
-		"OCI artifacts":                         {"generators.0.oci", map[string]any{}, "spec.generators[0].oci", "not support"},
 		"a generator kind that does not exist":  {"generators.0.lists", map[string]any{}, "spec.generators[0].lists", `"list"?`},
 		"a field of the list in both spellings": {"generators.0.list", map[string]any{"elements": []any{}, "elements_yaml": "[]", "elementsYaml": "[]"}, "spec.generators[0].list.elementsYaml", "both spellings"},
 	} {

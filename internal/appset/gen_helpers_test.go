@@ -14,11 +14,14 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset/appsettest"
 )
 
-const repository = "https://git/r.git"
+const (
+	repository = "https://git/r.git"
+	artifact   = "oci://registry/r"
+)
 
 // world is what the generators of the tests find outside.
 func world() *appsettest.Fake {
-	return &appsettest.Fake{
+	fake := &appsettest.Fake{
 		Known: []appset.Cluster{
 			{Name: "prod_1", Server: "https://p1", Project: "p", Labels: map[string]string{"env": "prod", "argocd.argoproj.io/secret-type": "cluster"},
 				Annotations: map[string]string{"owner": "a", "kubectl.kubernetes.io/last-applied-configuration": "secret"}},
@@ -45,6 +48,8 @@ func world() *appsettest.Fake {
 			{"clusterName": "dev-1", "weight": int64(12345678)}, {"clusterName": "gone"}, {"other": "x"}, {"clusterName": "in-cluster"},
 		}}},
 	}
+	fake.Artifacts = map[string]map[string]map[string]string{artifact: {"1": fake.Trees[repository]["main"]}}
+	return fake
 }
 
 // specOf is a spec with the generators and options given as YAML.

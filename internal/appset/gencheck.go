@@ -18,8 +18,15 @@ var labelSelectorShape = object(fields{
 	}).requires("key", "operator")),
 })
 
-func gitItems() *shape {
-	return list(object(fields{"path": text(), "exclude": boolean().noTemplate()}).requires("path"))
+// repositoryShape is that of a generator for directories and files.
+func repositoryShape(required ...string) *shape {
+	items := func() *shape {
+		return list(object(fields{"path": text(), "exclude": boolean().noTemplate()}).requires("path"))
+	}
+	return object(fields{
+		"repoURL": text(), "revision": text(), "directories": items(), "files": items(), "pathParamPrefix": text(),
+		"requeueAfterSeconds": integer().noTemplate(), "values": mapOf(text()), "template": templateShape,
+	}).requires(required...)
 }
 
 // generatorShapes are those of the supported kinds. What list holds is checked by decodeElements.
@@ -28,10 +35,8 @@ var generatorShapes = map[string]*shape{
 	"clusters": object(fields{
 		"selector": labelSelectorShape, "values": mapOf(text()), "flatList": boolean().noTemplate(), "template": templateShape,
 	}),
-	"git": object(fields{
-		"repoURL": text(), "revision": text(), "directories": gitItems(), "files": gitItems(), "pathParamPrefix": text(),
-		"requeueAfterSeconds": integer().noTemplate(), "values": mapOf(text()), "template": templateShape,
-	}).requires("repoURL"),
+	"git": repositoryShape("repoURL"),
+	"oci": repositoryShape("repoURL", "revision"),
 	"plugin": object(fields{
 		"configMapRef": object(fields{"name": text()}).requires("name"), "input": object(fields{"parameters": free()}),
 		"requeueAfterSeconds": integer().noTemplate(), "values": mapOf(text()), "template": templateShape,

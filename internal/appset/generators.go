@@ -17,7 +17,6 @@ var generatorKinds = []string{
 var unsupportedKinds = map[string]string{
 	"scmProvider": "it lists the repositories of a source code host",
 	"pullRequest": "its Applications come and go with pull requests",
-	"oci":         "it reads directories and files of an OCI artifact",
 }
 
 // Generator is one entry of spec.generators, or one child of matrix or merge.
@@ -149,8 +148,8 @@ func (s *Set) buildPart(kind string, tree map[string]any, at Path, issues *Issue
 		out.source = s.buildList(tree, at, issues)
 	case "clusters":
 		out.source = s.buildClusters(tree, at, issues)
-	case "git":
-		out.source = s.buildGit(tree, at, issues)
+	case "git", "oci":
+		out.source = s.buildGit(kind, tree, at, issues)
 	case "clusterDecisionResource":
 		out.source = s.buildDecisions(tree, at, issues)
 	case "plugin":
@@ -218,7 +217,7 @@ func pureGenerator(g Generator) bool {
 
 // pureEntry is pureGenerator for an entry whose parts are not made yet.
 func pureEntry(entry map[string]any) bool {
-	for _, kind := range []string{"clusters", "git", "plugin", "clusterDecisionResource"} {
+	for _, kind := range []string{"clusters", "git", "oci", "plugin", "clusterDecisionResource"} {
 		if entry[kind] != nil {
 			return false
 		}

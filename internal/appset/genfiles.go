@@ -8,15 +8,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// readFiles reads the files that some pattern includes and none excludes, sorted by path.
-func readFiles(tree Tree, specs []pathspec) ([]knownFile, error) {
+// readFiles reads files of these names, in this order.
+func readFiles(names []string, read func(string) ([]byte, error)) ([]knownFile, error) {
 	var out []knownFile
 	weight, count := 0, 0
-	for _, name := range tree.Files() {
-		if !selected(specs, name) {
-			continue
-		}
-		text, err := tree.Read(name)
+	for _, name := range names {
+		text, err := read(name)
 		if err != nil {
 			return nil, fmt.Errorf("the file %q: %w", name, err)
 		}

@@ -16,27 +16,31 @@ type gitPattern struct {
 	Exclude bool   `json:"exclude,omitempty"`
 }
 
-// gitSource gives one parameter set per directory, or per object in files.
+// gitSource gives one parameter set per directory, or per object in files: of a git repository, or of an OCI
+// artifact, of which Argo CD makes the same (applicationset/generators/repo_path_utils.go, 3.6.1).
 type gitSource struct {
-	at       Path
+	at Path
+	// artifact tells that it is one.
+	artifact bool
 	question gitQuestion
-	specs    []pathspec
-	prefix   string
-	values   map[string]any
+	// specs are the patterns of files in git.
+	specs  []pathspec
+	prefix string
+	values map[string]any
 }
 
 func (*gitSource) pure() bool { return false }
 
-// buildGit reads a git generator. Where both directories and files are given, Argo CD uses
+// buildGit reads a git or oci generator. Where both directories and files are given, Argo CD uses
 // directories alone (generateRepoSourceParams in applicationset/generators, Argo CD 3.6.1).
-func (s *Set) buildGit(tree map[string]any, at Path, issues *Issues) source {
+func (s *Set) buildGit(kind string, tree map[string]any, at Path, issues *Issues) source {
 	known := true
 	text := func(key string) string {
 		out, ok := literal(tree[key], at.With(key), issues)
 		known = known && ok
 		return out
 	}
-	g := &gitSource{at: at, prefix: text("pathParamPrefix")}
+	g := &gitSource{at: at, artifact: kind == "oci", prefix: text("pathParamPrefix")}
 	g.question = gitQuestion{RepoURL: text("repoURL"), Revision: text("revision")}
 	directories, dirsKnown := gitPatterns(tree["directories"], at.With("directories"), issues)
 	files, filesKnown := gitPatterns(tree["files"], at.With("files"), issues)
@@ -51,8 +55,11 @@ func (s *Set) buildGit(tree map[string]any, at Path, issues *Issues) source {
 		g.question.Directories = directories
 		checkPatterns(directories, at.With("directories"), issues)
 	case len(files) > 0:
-		g.question.Files = files
-		g.specs = pathspecs(files, at.With("files"), issues)
+		if g.question.Files = files; g.artifact {
+			checkGlobs(files, at.With("files"), issues)
+		} else {
+			g.specs = pathspecs(files, at.With("files"), issues)
+		}
 	default:
 		issues.fail(at, SummaryInvalidGenerator, fmt.Sprintf("%s asks for nothing. Give directories or files.", at))
 	}
@@ -113,7 +120,11 @@ func (g *gitSource) params(e *evaluation) ([]paramSet, bool) {
 	if q.Project, ok = e.set.generatorProject(); !ok {
 		return nil, false
 	}
-	a, ok := e.ask(g.at, question{Git: &q}, func() (answer, error) { return g.fetch(e, q) })
+	asked, fetch := question{Git: &q}, g.fetchTree
+	if g.artifact {
+		asked, fetch = question{OCI: &q}, g.fetchArtifact
+	}
+	a, ok := e.ask(g.at, asked, func() (answer, error) { return fetch(e, q) })
 	if !ok {
 		return nil, false
 	}
@@ -143,7 +154,7 @@ func (g *gitSource) params(e *evaluation) ([]paramSet, bool) {
 	return sets, ok
 }
 
-func (g *gitSource) fetch(e *evaluation, q gitQuestion) (answer, error) {
+func (g *gitSource) fetchTree(e *evaluation, q gitQuestion) (answer, error) {
 	tree, err := e.inputs.Tree(e.ctx, q.RepoURL, q.Revision, q.Project)
 	if err != nil {
 		return answer{}, err
@@ -153,8 +164,8 @@ func (g *gitSource) fetch(e *evaluation, q gitQuestion) (answer, error) {
 		out.Directories = matchDirectories(q.Directories, tree.Directories())
 		return out, nil
 	}
-	out.Files, err = readFiles(tree, g.specs)
-	if err != nil {
+	names := slices.DeleteFunc(slices.Clone(tree.Files()), func(name string) bool { return !selected(g.specs, name) })
+	if out.Files, err = readFiles(names, tree.Read); err != nil {
 		err = fmt.Errorf("%s at %s: %w", redactURL(q.RepoURL), tree.Commit(), err)
 	}
 	return out, err

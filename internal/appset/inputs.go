@@ -13,6 +13,9 @@ type Inputs interface {
 	// the generator; revision may be "", a branch, a tag, a full name or a commit. project is that
 	// of the template, "" if it is templated: credentials of a project are for its repositories only.
 	Tree(ctx context.Context, repoURL, revision, project string) (Tree, error)
+	// Artifact is the content of an OCI artifact at a revision: a tag, a constraint on the versions that tags
+	// are, or a digest. repoURL and project are as for Tree.
+	Artifact(ctx context.Context, repoURL, revision, project string) (Artifact, error)
 	// Plugin calls the plugin that a ConfigMap of Argo CD's namespace describes, and returns
 	// output.parameters of its answer.
 	Plugin(ctx context.Context, call PluginCall) ([]map[string]any, error)
@@ -49,6 +52,19 @@ type Tree interface {
 	// Files are the paths of all files, sorted; symbolic links are among them.
 	Files() []string
 	// Read is the content of a file. A symbolic link is followed within the repository only.
+	Read(path string) ([]byte, error)
+}
+
+// Artifact is an OCI artifact. Its methods may be called by several goroutines.
+type Artifact interface {
+	// Digest is that of the manifest, with its algorithm.
+	Digest() string
+	// Directories are as those of a [Tree]; a symbolic link is none of them.
+	Directories() []string
+	// Glob are the paths of the files that match a pattern of github.com/bmatcuk/doublestar, sorted; "" and "."
+	// mean all files. Symbolic links are followed within the artifact only.
+	Glob(pattern string) ([]string, error)
+	// Read is the content of a file.
 	Read(path string) ([]byte, error)
 }
 

@@ -125,27 +125,36 @@ func (r references) resolve(revision string) (resolution, error) {
 	return resolution{}, fail(Revision, "it has no branch, no tag and no commit %q", revision)
 }
 
-// version is the highest tag that satisfies a constraint, or revision itself. See MaxVersion
-// (util/versions/tags.go, Argo CD 3.6.1).
+// version is the highest tag that satisfies a constraint, or revision itself.
 func (r references) version(revision string) (name string, constraint bool) {
+	highest, constraint := HighestVersion(revision, r.tags())
+	if highest == "" {
+		return revision, constraint
+	}
+	return highest, constraint
+}
+
+// HighestVersion is the highest of the tags that satisfies a constraint, empty if there is none. constraint
+// is false if revision is a version, or nothing of the sort. See MaxVersion (util/versions/tags.go, Argo CD 3.6.1).
+func HighestVersion(revision string, tags []string) (highest string, constraint bool) {
 	if _, err := semver.NewVersion(revision); err == nil {
-		return revision, false
+		return "", false
 	}
 	wanted, err := semver.NewConstraint(revision)
 	if err != nil {
-		return revision, false
+		return "", false
 	}
-	var highest *semver.Version
-	for _, tag := range r.tags() {
+	var found *semver.Version
+	for _, tag := range tags {
 		v, err := semver.NewVersion(tag)
-		if err == nil && wanted.Check(v) && (highest == nil || v.GreaterThan(highest)) {
-			highest = v
+		if err == nil && wanted.Check(v) && (found == nil || v.GreaterThan(found)) {
+			found = v
 		}
 	}
-	if highest == nil {
-		return revision, true
+	if found == nil {
+		return "", true
 	}
-	return highest.Original(), true
+	return found.Original(), true
 }
 
 // tags are the names of all tags, sorted.

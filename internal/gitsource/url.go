@@ -149,6 +149,10 @@ func SafeURL(raw string) string {
 
 // hostOf is the host of a URL, with its port if it has one.
 func hostOf(raw string) string {
+	if rest, isArtifact := strings.CutPrefix(raw, "oci://"); isArtifact {
+		host, _, _ := strings.Cut(rest, "/")
+		return host[strings.LastIndexByte(host, '@')+1:]
+	}
 	p, err := parse(raw)
 	switch {
 	case err != nil:

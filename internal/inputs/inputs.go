@@ -1,5 +1,5 @@
 // Package inputs answers what generators ask of the outside from a live Argo CD: its clusters, git
-// repositories with the credentials that Argo CD has for them, plugins, and decision resources.
+// repositories and OCI artifacts with the credentials that Argo CD has for them, plugins, and decision resources.
 //
 // It owns how Argo CD describes these things in Secrets and ConfigMaps. It must not know generators,
 // templates or rollouts, nor Terraform. Whatever it reads it reads once, and only when it is asked for
@@ -20,6 +20,7 @@ import (
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/gitsource"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/ocisource"
 )
 
 // Reader reads objects through the Kubernetes API; *argocd.Client is one. Its errors are of the type
@@ -53,6 +54,7 @@ type Inputs struct {
 	tokens      memo[string, string]
 	answers     memo[string, []map[string]any]
 	decisions   memo[string, appset.Decisions]
+	artifacts   memo[artifactQuestion, *ocisource.Tree]
 	hidden      hidden
 }
 

@@ -65,30 +65,47 @@ type access struct {
 	from []string
 }
 
-// findAccess follows GetRepository (util/db/repository.go, Argo CD 3.6.1): a Secret for the repository in
+// found is what Argo CD knows of a repository.
+type found struct {
+	// settings are those of its own Secret, merged those together with the credentials of a template.
+	settings, merged map[string]string
+	// template is that of the template; nil if none was used.
+	template map[string]string
+	// from are the names of the Secrets.
+	from []string
+}
+
+// lookUp follows GetRepository (util/db/repository.go, Argo CD 3.6.1): a Secret for the repository in
 // the project, else one for the repository without a project; if it has no credentials, those of the
 // Secret with the longest prefix of the URL. Of several that are equal, the first by name wins; in Argo
 // CD that is undefined.
-func findAccess(all []credentialSecret, repoURL, project string) (access, error) {
-	merged, a := map[string]string{}, access{}
+func lookUp(all []credentialSecret, repoURL, project string) found {
+	f := found{settings: map[string]string{}}
 	if s := repositorySecret(all, repoURL, project); s != nil {
-		merged, a.from = s.data, append(a.from, s.name)
+		f.settings, f.from = s.data, append(f.from, s.name)
 	}
-	settings := merged
-	if !hasCredentials(merged) {
+	f.merged = f.settings
+	if !hasCredentials(f.merged) {
 		if s := templateSecret(all, repoURL); s != nil {
-			a.from = append(a.from, s.name)
-			merged = inherit(merged, s.data)
+			f.template, f.from = s.data, append(f.from, s.name)
+			f.merged = inherit(f.merged, s.data)
 		}
 	}
+	return f
+}
+
+// findAccess is how a git repository is reached.
+func findAccess(all []credentialSecret, repoURL, project string) (access, error) {
+	f := lookUp(all, repoURL, project)
+	a := access{from: f.from}
 	var err error
-	if a.Repository, err = readAccess(merged); err != nil {
+	if a.Repository, err = readAccess(f.merged); err != nil {
 		return access{}, fmt.Errorf("the credentials of the repository %s in Secret %s: %w", gitsource.SafeURL(repoURL), strings.Join(a.from, ", "), err)
 	}
 	// These are settings of the repository, never of a template.
-	insecure, err1 := boolean(settings, "insecure")
-	ignore, err2 := boolean(settings, "insecureIgnoreHostKey")
-	lfs, err3 := boolean(settings, "enableLfs")
+	insecure, err1 := boolean(f.settings, "insecure")
+	ignore, err2 := boolean(f.settings, "insecureIgnoreHostKey")
+	lfs, err3 := boolean(f.settings, "enableLfs")
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return access{}, fmt.Errorf("the repository %s in Secret %s: %w", gitsource.SafeURL(repoURL), a.from[0], err)
 	}

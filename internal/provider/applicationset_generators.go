@@ -62,6 +62,14 @@ func (l *lazyInputs) Tree(ctx context.Context, repoURL, revision, project string
 	return inputs.Tree(ctx, repoURL, revision, project)
 }
 
+func (l *lazyInputs) Artifact(ctx context.Context, repoURL, revision, project string) (appset.Artifact, error) {
+	inputs, err := l.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return inputs.Artifact(ctx, repoURL, revision, project)
+}
+
 func (l *lazyInputs) Plugin(ctx context.Context, call appset.PluginCall) ([]map[string]any, error) {
 	inputs, err := l.reach(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ func (renderFunction) Definition(_ context.Context, _ function.DefinitionRequest
 	resp.Definition = function.Definition{
 		Summary: "The Applications of an ApplicationSet",
 		MarkdownDescription: "Renders an ApplicationSet, without any cluster, and returns the list of its Applications, sorted by name, each as an object with `apiVersion`, `kind`, `metadata` and " +
-			"`spec`. Whatever is wrong with the set is an error. Generators that read from outside (`clusters`, `git`, `plugin`, `cluster_decision_resource`) need a connection: use " +
+			"`spec`. Whatever is wrong with the set is an error. Generators that read from outside (`clusters`, `git`, `oci`, `plugin`, `cluster_decision_resource`) need a connection: use " +
 			"`data.argocdprogressive_applications` for them.",
 		Parameters: []function.Parameter{manifestParameter},
 		Return:     function.DynamicReturn{},

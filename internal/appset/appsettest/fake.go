@@ -10,6 +10,9 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"testing/fstest"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 )
@@ -21,6 +24,8 @@ type Fake struct {
 	Known []appset.Cluster
 	// Trees are the contents of files by repository, revision and path.
 	Trees map[string]map[string]map[string]string
+	// Artifacts are the same of OCI artifacts.
+	Artifacts map[string]map[string]map[string]string
 	// Plugins are output.parameters by the name of the ConfigMap.
 	Plugins map[string][]map[string]any
 	// Decided are the entries of resources by the name of the ConfigMap.
@@ -66,6 +71,18 @@ func (f *Fake) Tree(_ context.Context, repoURL, revision, project string) (appse
 		return nil, fmt.Errorf("the repository %s has no revision %q", repoURL, revision)
 	}
 	return NewTree(files), nil
+}
+
+// Artifact returns one of Artifacts, or an error.
+func (f *Fake) Artifact(_ context.Context, repoURL, revision, project string) (appset.Artifact, error) {
+	if err := f.note("oci %s %s %s", repoURL, revision, project); err != nil {
+		return nil, err
+	}
+	files, ok := f.Artifacts[repoURL][revision]
+	if !ok {
+		return nil, fmt.Errorf("the repository %s has no revision %q", repoURL, revision)
+	}
+	return artifact{NewTree(files)}, nil
 }
 
 // Plugin returns one of Plugins, or an error.
@@ -136,4 +153,24 @@ func (t *Tree) Read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("there is no file %q", name)
 	}
 	return []byte(text), nil
+}
+
+// artifact is an [appset.Artifact] of files in memory.
+type artifact struct{ *Tree }
+
+// Digest looks like one.
+func (a artifact) Digest() string { return "sha256:" + a.commit }
+
+// Glob are the files that match.
+func (a artifact) Glob(pattern string) ([]string, error) {
+	if pattern == "" || pattern == "." {
+		pattern = "**"
+	}
+	fsys := fstest.MapFS{}
+	for name := range a.files {
+		fsys[name] = &fstest.MapFile{}
+	}
+	names, err := doublestar.Glob(fsys, pattern, doublestar.WithFilesOnly())
+	sort.Strings(names)
+	return names, err
 }
