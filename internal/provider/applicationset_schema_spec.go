@@ -5,8 +5,8 @@ import "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 // generatorsDescription is that of the attribute generators, wherever it is.
 const generatorsDescription = "List of generators as in the ApplicationSet; each gives parameter sets, and each set one Application. " +
 	"Names may be written in snake_case or, as in YAML, in camelCase; elements, values, labels and plugin parameters are yours: their keys are never renamed " +
-	"and their types are kept. The kinds are `list`, `clusters`, `git` (`directories`, `files`), `matrix`, `merge`, `plugin` and `cluster_decision_resource`, each with an optional " +
-	"`template`, and beside each an optional `selector`; see the guide \"Generators\". What generators read from the cluster, from git and from plugins is read when a plan refreshes, and " +
+	"and their types are kept. The kinds are `list`, `clusters`, `git` and `oci` (`directories`, `files`), `matrix`, `merge`, `plugin` and `cluster_decision_resource`, each with an optional " +
+	"`template`, and beside each an optional `selector`; see the guide \"Generators\". What generators read from the cluster, from git, registries and plugins is read when a plan refreshes, and " +
 	"a saved plan is applied with it; `data.argocdprogressive_parameters` makes it a part of the plan. Required, e.g. " +
 	"`[{ list = { elements = [{ cluster = \"dev\", url = \"https://1.2.3.4\" }] } }]`, or `[{ clusters = { selector = { match_labels = { env = \"prod\" } } } }]`."
 
