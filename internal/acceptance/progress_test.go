@@ -175,7 +175,7 @@ func TestAccARolloutIsWatchedAndReadWhileItRuns(t *testing.T) {
 		!strings.Contains(h[0].Reason, "app path does not exist") || h[0].Steps[0].Outcome != "failed" || h[0].Steps[0].Done != 0 || h[0].Actor == "" || len(h[0].Pins) != 1 {
 		t.Errorf("after a failure, it reads %+v", failed)
 	}
-	for _, want := range []string{"```mermaid\ngantt\n", "failed 0 of 1 :crit, ", "| " + dev + " | "} {
+	for _, want := range []string{"```mermaid\ngantt\n", "0 of 1 failed :crit, ", "| " + dev + " | "} {
 		if !strings.Contains(failed.Summary, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, failed.Summary)
 		}

@@ -136,8 +136,8 @@ func TestTheSummaryIsMarkdownWithATimeline(t *testing.T) {
 		"### Last rollout: failed\n\nBegun 2026-01-02T03:01:40Z by ci&#64;runner, took 1m40s.\n\nqa\\|1: degraded\n",
 		"\n- `main` of `https://git/x`: `1f3a9c2`\n",
 		"\n```mermaid\ngantt\n    title Timeline, in your own time zone\n    dateFormat x\n    axisFormat %H:%M:%S\n" +
-			"    section step 01 env in [dev]\n    done 2 of 2 :done, 1767322900000, 20s\n" +
-			"    section step 02 env in [qa]\n    failed 1 of 2 :crit, 1767322920000, 80s\n```\n",
+			"    section step 01 env in [dev]\n    2 of 2 done :done, 1767322900000, 20s\n" +
+			"    section step 02 env in [qa]\n    1 of 2 failed :crit, 1767322920000, 80s\n```\n",
 		"| step 02: env in \\[qa\\] | failed | 1 of 2 | 1m20s |\n| step 03: env in \\[prod\\] | open | 0 of 4 |  |\n",
 		"| 2026-01-02 03:01:40 | failed | 1m40s | ci&#64;runner |\n| 2026-01-02 03:00:00 | succeeded | 1m0s | anna&#64;laptop |\n",
 	} {

@@ -12,8 +12,14 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
-// longestSummary is how many Applications that are not Healthy a summary names.
-const longestSummary = 50
+const (
+	// longestSummary is how many Applications that are not Healthy a summary names.
+	longestSummary = 50
+	// longestChart is how many steps its timeline has, and longestName how many characters a name has there:
+	// of a chart with more than 50,000 characters Mermaid draws nothing (maxTextSize, Mermaid 11).
+	longestChart = 100
+	longestName  = 80
+)
 
 // summary is where a set stands, as Markdown: what GitHub, GitLab and others show, Mermaid included.
 func summary(now standing) string {
@@ -100,19 +106,28 @@ func (now standing) lastTo(b *strings.Builder, i int) {
 
 // timelineTo draws the steps that took time as a Gantt chart.
 func timelineTo(b *strings.Builder, r argocd.Rollout) {
-	var bars strings.Builder
+	var begun []argocd.Outcome
 	for _, o := range r.Outcomes {
-		if o.Started.IsZero() {
-			continue
+		if !o.Started.IsZero() {
+			begun = append(begun, o)
 		}
+	}
+	if len(begun) == 0 {
+		return
+	}
+	if left := len(begun) - longestChart; left > 0 {
+		fmt.Fprintf(b, "\nThe chart has the last %d of %d steps.\n", longestChart, len(begun))
+		begun = begun[left:]
+	}
+	b.WriteString("\n```mermaid\ngantt\n    title Timeline, in your own time zone\n    dateFormat x\n    axisFormat %H:%M:%S\n")
+	for _, o := range begun {
 		look := map[string]string{stepDone: "done, ", stepFailed: "crit, "}[o.Outcome]
 		// A bar of no length is not drawn.
 		seconds := max(1, int(o.Ended.Sub(o.Started).Round(time.Second)/time.Second))
-		fmt.Fprintf(&bars, "    section %s\n    %s %d of %d :%s%d, %ds\n", plain(o.Step), plain(o.Outcome), o.Done, o.Applications, look, o.Started.UnixMilli(), seconds)
+		// With a number at its begin, the text of a bar is never taken for a keyword.
+		fmt.Fprintf(b, "    section %s\n    %d of %d %s :%s%d, %ds\n", plain(o.Step), o.Done, o.Applications, plain(o.Outcome), look, o.Started.UnixMilli(), seconds)
 	}
-	if bars.Len() > 0 {
-		fmt.Fprintf(b, "\n```mermaid\ngantt\n    title Timeline, in your own time zone\n    dateFormat x\n    axisFormat %%H:%%M:%%S\n%s```\n", &bars)
-	}
+	b.WriteString("```\n")
 }
 
 // historyTo lists all rollouts of the record, the newest first.
@@ -146,7 +161,8 @@ func code(text string) string {
 	return "`" + strings.ReplaceAll(progress.Clean(text), "`", "'") + "`"
 }
 
-// plain is a text without what separates the parts of a Mermaid chart.
+// plain is a name in a Mermaid chart: short, and without what its grammar takes for an end, a comment, a
+// directive or an entity (gantt.jison and the preprocessing of diagrams, Mermaid 11).
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if strings.ContainsRune(":;#,`%{}\"", r) {
@@ -154,6 +170,9 @@ func plain(text string) string {
 		}
 		return r
 	}, progress.Clean(text))
+	if runes := []rune(text); len(runes) > longestName {
+		text = string(runes[:longestName-3]) + "..."
+	}
 	return cmp.Or(strings.TrimSpace(text), "-")
 }
 
