@@ -35,6 +35,11 @@ func (l logged) Tree(ctx context.Context, repoURL, revision, project string) (ap
 	return l.Inputs.Tree(ctx, repoURL, revision, project)
 }
 
+func (l logged) Artifact(ctx context.Context, repoURL, revision, project string) (appset.Artifact, error) {
+	defer waits(ctx, "a generator asks for an artifact", map[string]any{"repository": progress.Clean(repoURL), "revision": progress.Clean(revision)})()
+	return l.Inputs.Artifact(ctx, repoURL, revision, project)
+}
+
 func (l logged) Plugin(ctx context.Context, call appset.PluginCall) ([]map[string]any, error) {
 	defer waits(ctx, "a generator asks a plugin", map[string]any{"configmap": call.ConfigMap, "set": call.Set})()
 	return l.Inputs.Plugin(ctx, call)

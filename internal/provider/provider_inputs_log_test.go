@@ -21,6 +21,10 @@ func (asked) Clusters(context.Context) ([]appset.Cluster, error) { return nil, e
 
 func (asked) Tree(context.Context, string, string, string) (appset.Tree, error) { return nil, errAsked }
 
+func (asked) Artifact(context.Context, string, string, string) (appset.Artifact, error) {
+	return nil, errAsked
+}
+
 func (asked) Plugin(context.Context, appset.PluginCall) ([]map[string]any, error) {
 	return nil, errAsked
 }
@@ -41,17 +45,19 @@ func TestWhatGeneratorsAskIsInTheLog(t *testing.T) {
 	_, err = l.Plugin(ctx, appset.PluginCall{ConfigMap: "preview", Set: "web", Parameters: map[string]any{"token": "secret"}})
 	errs = errors.Join(errs, err)
 	_, err = l.Decisions(ctx, appset.DecisionQuery{ConfigMap: "placement"})
-	if errs = errors.Join(errs, err); strings.Count(errs.Error(), "no answer") != 4 {
+	errs = errors.Join(errs, err)
+	_, err = l.Artifact(ctx, "oci://user:secret@registry.example.com/a", "1.0.0", "default")
+	if errs = errors.Join(errs, err); strings.Count(errs.Error(), "no answer") != 5 {
 		t.Errorf("the errors are %v", errs)
 	}
 	if strings.Contains(out.String(), "secret") {
 		t.Errorf("the log has a secret: %s", out.String())
 	}
 	lines, err := tflogtest.MultilineJSONDecode(&out)
-	if err != nil || len(lines) != 8 {
+	if err != nil || len(lines) != 10 {
 		t.Fatalf("%d lines (%v)", len(lines), err)
 	}
-	for i, want := range []string{"a generator asks for the clusters", "a generator asks for a repository", "a generator asks a plugin", "a generator asks for decisions about clusters"} {
+	for i, want := range []string{"a generator asks for the clusters", "a generator asks for a repository", "a generator asks a plugin", "a generator asks for decisions about clusters", "a generator asks for an artifact"} {
 		begins, ends := lines[2*i], lines[2*i+1]
 		if begins["@message"] != want || begins["@level"] != "info" || ends["@message"] != want+": ended" || ends["seconds"] == nil {
 			t.Errorf("it says %v and %v, not %q", begins, ends, want)
@@ -59,6 +65,9 @@ func TestWhatGeneratorsAskIsInTheLog(t *testing.T) {
 	}
 	if repository, _ := lines[2]["repository"].(string); !strings.Contains(repository, "git.example.com/a.git") || lines[2]["revision"] != "main" {
 		t.Errorf("of a repository it says %v", lines[2])
+	}
+	if repository, _ := lines[8]["repository"].(string); !strings.Contains(repository, "registry.example.com/a") || lines[8]["revision"] != "1.0.0" {
+		t.Errorf("of an artifact it says %v", lines[8])
 	}
 	if lines[4]["configmap"] != "preview" || lines[6]["configmap"] != "placement" {
 		t.Errorf("it says %v and %v", lines[4], lines[6])
