@@ -150,7 +150,7 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from pl
 		diags.Append(c.refresh(ctx)...)
 		known = targetsOf(c.live)
 	}
-	a := &apply{connected: c, settings: s, content: desired, adopt: adopt, known: known, kept: kept}
+	a := &apply{connected: c, settings: s.of(desired.set), content: desired, adopt: adopt, known: known, kept: kept}
 	a.plan = rolloutPlan(desired, known, c.proven(), c.liveNames())
 	return a, diags
 }

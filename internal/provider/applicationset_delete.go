@@ -90,7 +90,7 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	}
 	timeout, diags := state.Timeouts.Delete(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
-	a := &apply{connected: c, settings: s, content: content, timeout: timeout}
+	a := &apply{connected: c, settings: s.of(content.set), content: content, timeout: timeout}
 	resp.Diagnostics.Append(a.takeDown(ctx)...)
 	if resp.Diagnostics.HasError() {
 		if live, ok := a.snapshot(ctx); ok {

@@ -110,7 +110,8 @@ func deletionAttributes() attributes {
 			Validators: []validator.String{amountText{}},
 		},
 		"deletion": choice("What happens to the resources of an Application that is deleted: `\"cascade\"` deletes them, `\"orphan\"` leaves "+
-			"them running. Default: `\"cascade\"`, e.g. `\"orphan\"`.", deletionCascade, deletionOrphan),
+			"them running. Default: `\"cascade\"`, or `\"orphan\"` where `sync_policy.preserve_resources_on_deletion` is set and the template gives no `resources-finalizer`; "+
+			"e.g. `\"orphan\"`.", deletionCascade, deletionOrphan),
 	}
 }
 

@@ -23,8 +23,8 @@ func specAttributes() attributes {
 		},
 		"strategy": object("In which order Applications may change. Default: all at once.", strategyAttributes()),
 		"sync_policy": object("What may happen to Applications, and to resources when Applications go. Default: everything; they are deleted.", attributes{
-			"preserve_resources_on_deletion": flag("Applications get no deletion finalizer: their resources stay when they are deleted. " +
-				"Default: `false`."),
+			"preserve_resources_on_deletion": flag("Applications get no deletion finalizer: their resources stay when they are deleted, " +
+				"unless `rollout.deletion` says otherwise. Default: `false`, e.g. `true`."),
 			"applications_sync": choice("What an apply may do to Applications: `\"sync\"` creates, changes and deletes them; `\"create-update\"` deletes none: those that "+
 				"the generators do not give any more are left alone, with a warning; `\"create-delete\"` changes none that exists: new commits, templates and "+
 				"parameters reach only Applications that are created; `\"create-only\"` does neither. `waves` show what is left alone as `(held back)`; steps and "+

@@ -2,12 +2,15 @@ package provider
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
@@ -95,7 +98,9 @@ type settings struct {
 	maxDeletions  amount
 	allowEmpty    bool
 	adoptExisting bool
-	orphan        bool
+	// orphan leaves the resources of Applications that are deleted, and deletionGiven tells that rollout.deletion says
+	// whether; see of.
+	orphan, deletionGiven bool
 	// What is known only after apply guards nothing at plan; apply asks again.
 	maxDeletionsUnknown  bool
 	allowEmptyUnknown    bool
@@ -155,9 +160,23 @@ func readSettings(ctx context.Context, o types.Object) (settings, diag.Diagnosti
 	s.allowEmptyUnknown = m.AllowEmpty.IsUnknown()
 	s.adoptExisting = m.AdoptExisting.ValueBool()
 	s.adoptExistingUnknown = m.AdoptExisting.IsUnknown()
-	s.orphan = m.Deletion.ValueString() == deletionOrphan
+	s.orphan, s.deletionGiven = m.Deletion.ValueString() == deletionOrphan, m.Deletion.ValueString() != ""
 	s.selection = m.selection()
 	return s, diags
+}
+
+// of are the settings for a set: one that preserves resources leaves them, unless rollout.deletion says something else.
+// In Argo CD its Applications have no finalizer that deletes resources then, but one that the template gives.
+func (s settings) of(set *appset.Set) settings {
+	if set != nil && set.PreserveResources && !s.deletionGiven {
+		metadata, _ := set.Template["metadata"].(map[string]any)
+		given, _ := metadata["finalizers"].([]any)
+		s.orphan = !slices.ContainsFunc(given, func(f any) bool {
+			name, _ := f.(string)
+			return strings.HasPrefix(name, appset.ResourcesFinalizer)
+		})
+	}
+	return s
 }
 
 func (s *settings) readTimes(m *rolloutModel) {
