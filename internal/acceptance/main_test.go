@@ -17,6 +17,7 @@ const parallelTests = 3
 var notes []func() string
 
 func TestMain(m *testing.M) {
+	asTool()
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })

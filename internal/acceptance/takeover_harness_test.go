@@ -1,14 +1,9 @@
 package acceptance
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -207,33 +202,6 @@ func (f *fixture) nothingDeleted(seen *recorder, workloads map[string]string) fu
 		}
 		return errors.Join(errs...)
 	}
-}
-
-// recorded is the ApplicationSet in the record, read as the guide says: without the provider.
-func (f *fixture) recorded() *unstructured.Unstructured {
-	f.Helper()
-	head := f.recordOf(f.name)
-	if head == nil {
-		f.Fatal("there is no record")
-	}
-	payload, _, _ := unstructured.NestedString(head.Object, "binaryData", "payload")
-	packed, err := base64.StdEncoding.DecodeString(payload)
-	if err != nil {
-		f.Fatal(err)
-	}
-	zip, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		f.Fatal(err)
-	}
-	raw, err := io.ReadAll(zip)
-	if err != nil {
-		f.Fatal(err)
-	}
-	var content struct{ ApplicationSet map[string]any }
-	if err := json.Unmarshal(raw, &content); err != nil {
-		f.Fatal(err)
-	}
-	return &unstructured.Unstructured{Object: content.ApplicationSet}
 }
 
 // mover is an account that may take ApplicationSets over: apply.yaml and takeover.yaml of examples/rbac, without the

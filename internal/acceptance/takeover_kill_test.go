@@ -76,7 +76,7 @@ func (m *move) killedWhen(what string, proxy *faultproxy.Proxy, on faultproxy.Ma
 func (m *move) killedInEachStep() {
 	m.useBinary(buildProvider(m.T))
 	m.inCluster("dev", "staging", "prod")
-	began, workloads := m.uids(), m.workloads()
+	began, workloads, before := m.uids(), m.workloads(), m.live().Object["spec"]
 	proxy := m.through(faultproxy.Options{}, m.appSet("dev", "staging", "prod"))
 	m.cli.want(exitEmpty, "import", address, argoNamespace+"/"+m.name)
 	m.seen.reset()
@@ -85,9 +85,12 @@ func (m *move) killedInEachStep() {
 		on   faultproxy.Match
 		skip int
 		over bool
+		// frozen: the next plan says how to give up.
+		frozen bool
 	}{
 		{name: "the record is written", on: faultproxy.On("configmaps", "create")},
-		{name: "the set is frozen", on: faultproxy.On("applicationsets", "patch")},
+		{name: "the set is frozen", on: faultproxy.On("applicationsets", "patch"), frozen: true},
+		{name: "an Application is let go", on: faultproxy.On("applications", "patch")},
 		{name: "the set is deleted", on: faultproxy.On("applicationsets", "delete")},
 		{name: "an Application is marked", on: faultproxy.On("applications", "patch")},
 		{name: "the record says that all is done", on: faultproxy.On("configmaps", "update"), skip: 1, over: true},
@@ -96,7 +99,10 @@ func (m *move) killedInEachStep() {
 		m.must(m.nothingDeleted(m.seen, workloads))
 		m.sameUIDs(began)
 		if !step.over {
-			m.fails([]string{"destroy", "-auto-approve"}, "ApplicationSet not taken over yet", "Nothing was changed")
+			r := m.fails([]string{"destroy", "-auto-approve"}, "ApplicationSet not taken over yet", "Nothing was changed")
+			if step.frozen {
+				m.thaws(m.commandsIn(r.out), before)
+			}
 		}
 	}
 	if r := m.startBinary("apply", "-auto-approve").wait(); r.code != exitEmpty {

@@ -30,6 +30,10 @@ func TestAccTakeOver(t *testing.T) {
 		"there and back":      (*move).thereAndBack,
 		"killed in each step": (*move).killedInEachStep,
 		"of a team":           (*move).ofATeam,
+		"of an Application":   (*move).ofAnApplication,
+		"rolling out":         (*move).rollingOut,
+		"automated":           (*move).automated,
+		"by hand":             (*move).byHand,
 	}
 	if os.Getenv(soakEnv) != "" {
 		tests["a fleet"] = (*move).fleet
@@ -37,6 +41,9 @@ func TestAccTakeOver(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
+			if name != "a fleet" {
+				t.Parallel()
+			}
 			f := fragileFixture(t, cluster)
 			f.asAccount = f.kubeconfigOf(f.mover("mover"))
 			test(&move{workspace: f.workspace(), seen: f.record()})
@@ -115,7 +122,7 @@ func (m *move) thereAndBack() {
 	m.configure(text(m.provider(nil) + "removed {\n  from = " + address + "\n  lifecycle {\n    destroy = false\n  }\n}\n"))
 	m.says(m.apply(), "but will not be destroyed", "0 added, 0 changed, 0 destroyed")
 	m.must(m.isOurs(names...))
-	m.createAppSet(m.recorded())
+	m.createAppSet(parse(m.reader(nil).reads().YAML))
 	m.awaitAdopted(3)
 	m.until("the controller has removed the marks", func() bool {
 		for _, app := range m.liveApps(m.ctx()) {
