@@ -75,17 +75,17 @@ func (c *checkout) lsFiles(pattern string) ([]string, error) {
 	return slices.Clone(known.files), known.err
 }
 
-// walkDirectories are the directories of the working tree, hidden ones left out.
-func (c *checkout) walkDirectories() ([]string, error) {
+// walkDirectories are the directories below one, hidden ones left out.
+func walkDirectories(root string) ([]string, error) {
 	var out []string
-	err := filepath.WalkDir(c.root, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
-		case err != nil || !entry.IsDir() || path == c.root:
+		case err != nil || !entry.IsDir() || path == root:
 			return err
 		case strings.HasPrefix(entry.Name(), "."):
 			return filepath.SkipDir
 		}
-		relative, err := filepath.Rel(c.root, path)
+		relative, err := filepath.Rel(root, path)
 		out = append(out, filepath.ToSlash(relative))
 		return err
 	})

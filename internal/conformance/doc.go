@@ -4,7 +4,7 @@
 // Every ApplicationSet is rendered twice. The oracle runs the code of Argo CD 3.6.1:
 // applicationset/generators, applicationset/controllers/template and applicationset/utils, behind
 // the CustomResourceDefinition as the API server applies it. The other side is package appset. Both
-// ask the same world of cluster Secrets, ConfigMaps, git repository and plugin. The Applications
+// ask the same world of cluster Secrets, ConfigMaps, git repository, OCI artifact and plugin. The Applications
 // are compared field by field, as Argo CD's own types write them.
 //
 // There are three verdicts: both render the same; both fail; or Argo CD renders something that

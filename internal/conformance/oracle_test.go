@@ -208,13 +208,21 @@ func (s repoService) GetDirectories(_ context.Context, repoURL, revision, _ stri
 	if err != nil {
 		return nil, err
 	}
-	return c.walkDirectories()
+	return walkDirectories(c.root)
 }
 
-func (s repoService) GetOciFiles(ctx context.Context, repoURL, revision, project, pattern string, noCache bool) (map[string][]byte, error) {
-	return s.GetFiles(ctx, repoURL, revision, project, pattern, noCache, nil)
+func (s repoService) GetOciFiles(_ context.Context, repoURL, revision, _, pattern string, _ bool) (map[string][]byte, error) {
+	root, err := s.w.unpack(repoURL, revision)
+	if err != nil {
+		return nil, err
+	}
+	return globFiles(root, pattern)
 }
 
-func (s repoService) GetOciDirectories(ctx context.Context, repoURL, revision, project string, noCache bool) ([]string, error) {
-	return s.GetDirectories(ctx, repoURL, revision, project, noCache, nil)
+func (s repoService) GetOciDirectories(_ context.Context, repoURL, revision, _ string, _ bool) ([]string, error) {
+	root, err := s.w.unpack(repoURL, revision)
+	if err != nil {
+		return nil, err
+	}
+	return walkDirectories(root)
 }

@@ -48,6 +48,11 @@ func (in inputs) Tree(_ context.Context, repoURL, revision, project string) (app
 	return c.tree()
 }
 
+// Artifact asks for no project: Argo CD does not either.
+func (in inputs) Artifact(ctx context.Context, repoURL, revision, _ string) (appset.Artifact, error) {
+	return in.w.fetchArtifact(ctx, repoURL, revision)
+}
+
 func (in inputs) Plugin(ctx context.Context, call appset.PluginCall) ([]map[string]any, error) {
 	settings, err := configMaps{w: in.w, namespace: argoNamespace}.Get(ctx, call.ConfigMap, metav1.GetOptions{})
 	if err != nil {

@@ -118,15 +118,21 @@ func (g *grammar) values(fields map[string]any, own, outer []param) []param {
 
 const repositoryURL = "https://git.example.com/apps.git"
 
-func (g *grammar) git(fields map[string]any) (path string) {
-	fields["repoURL"], fields["revision"] = repositoryURL, pick(g, "HEAD", "main", "")
+// repository chooses between git and oci, and says where the parameters of a path are.
+func (g *grammar) repository(fields map[string]any) (kind, path string) {
+	kind = pick(g, "git", "git", "oci")
+	if kind == "git" {
+		fields["repoURL"], fields["revision"] = repositoryURL, pick(g, "HEAD", "main", "")
+	} else {
+		fields["repoURL"], fields["revision"] = artifactURL, pick(g, "main", "1.0.0", ">=1.0.0")
+	}
 	if g.chance(25) {
 		g.count++
 		prefix := fmt.Sprintf("git%d", g.count)
 		fields["pathParamPrefix"] = prefix
-		return prefix + ".path"
+		return kind, prefix + ".path"
 	}
-	return "path"
+	return kind, "path"
 }
 
 func (g *grammar) directories(outer []param) produced {
@@ -146,10 +152,10 @@ func (g *grammar) directories(outer []param) produced {
 		items = append(items, map[string]any{"path": pick(g, "envs/dev", "apps/web", "*/us", "none"), "exclude": true})
 	}
 	fields := map[string]any{"directories": items}
-	path := g.git(fields)
+	kind, path := g.repository(fields)
 	params := g.pathParams(path)
 	params = append(params, g.values(fields, params, outer)...)
-	return produced{kind: "git", fields: fields, params: params, id: tag(g.name(path + ".basenameNormalized"))}
+	return produced{kind: kind, fields: fields, params: params, id: tag(g.name(path + ".basenameNormalized"))}
 }
 
 func (g *grammar) pathParams(path string) []param {
@@ -162,42 +168,47 @@ func (g *grammar) pathParams(path string) []param {
 }
 
 func (g *grammar) files(outer []param) produced {
-	kind := pick(g,
-		repositoryFiles{[]string{"envs/*/values.yaml"}, "name", []string{"replicas"}},
-		repositoryFiles{[]string{"apps/*.json"}, "app", []string{"team", "cluster.name", "cluster.address"}},
-		repositoryFiles{[]string{"lists/array.yaml"}, "app", []string{"weight"}},
-		repositoryFiles{[]string{"lists"}, "app", nil},
-		repositoryFiles{[]string{"apps/guestbook/config.yaml", "apps/web/config.yaml"}, "app", []string{"team", "replicas", "large", "labels.env", "labels.tier"}},
-		repositoryFiles{[]string{"clusters"}, "name", nil},
-		repositoryFiles{[]string{"apps/*/config.yaml"}, "app", []string{"team"}},
+	chosen := pick(g,
+		repositoryFiles{[]string{"envs/*/values.yaml"}, []string{"envs/*/values.yaml"}, "name", []string{"replicas"}},
+		repositoryFiles{[]string{"apps/*.json"}, []string{"apps/**/*.json"}, "app", []string{"team", "cluster.name", "cluster.address"}},
+		repositoryFiles{[]string{"lists/array.yaml"}, []string{"lists/array.yaml"}, "app", []string{"weight"}},
+		repositoryFiles{[]string{"lists"}, []string{"lists/*.{json,yaml}"}, "app", nil},
+		repositoryFiles{[]string{"apps/guestbook/config.yaml", "apps/web/config.yaml"}, []string{"apps/{guestbook,web}/config.yaml"}, "app", []string{"team", "replicas", "large", "labels.env", "labels.tier"}},
+		repositoryFiles{[]string{"clusters"}, []string{"clusters/**"}, "name", nil},
+		repositoryFiles{[]string{"apps/*/config.yaml"}, []string{"apps/[!.]*/config.yaml"}, "app", []string{"team"}},
 	)
+	fields := map[string]any{}
+	kind, path := g.repository(fields)
+	patterns := chosen.patterns
+	if kind == "oci" {
+		patterns = chosen.globs
+	}
 	items := []any{}
-	for _, pattern := range kind.patterns {
+	for _, pattern := range patterns {
 		items = append(items, map[string]any{"path": pattern})
 	}
-	if text, ok := g.word(outer, "env"); ok && kind.id == "name" && g.chance(50) {
+	if text, ok := g.word(outer, "env"); ok && chosen.id == "name" && g.chance(50) {
 		items = []any{map[string]any{"path": "envs/" + text + "/values.yaml"}}
-		kind.params = nil
+		chosen.params = nil
 	}
 	if g.chance(25) {
 		items = append(items, map[string]any{"path": pick(g, "envs/dev", "*/dev/*", "apps/web/*", "none"), "exclude": true})
 	}
-	fields := map[string]any{"files": items}
-	path := g.git(fields)
-	params := append(g.pathParams(path), g.param(kind.id, true, true), g.param(path+".filename", true, false), g.param(path+".filenameNormalized", true, true))
-	for _, name := range kind.params {
+	fields["files"] = items
+	params := append(g.pathParams(path), g.param(chosen.id, true, true), g.param(path+".filename", true, false), g.param(path+".filenameNormalized", true, true))
+	for _, name := range chosen.params {
 		params = append(params, g.param(name, true, false))
 	}
 	params = append(params, g.values(fields, params, outer)...)
-	return produced{kind: "git", fields: fields, params: params, id: tag(g.name(kind.id))}
+	return produced{kind: kind, fields: fields, params: params, id: tag(g.name(chosen.id))}
 }
 
-// repositoryFiles are files of the world's repository, the key that tells them apart, and others
-// that all of them have.
+// repositoryFiles are files of the world's repository as git finds them, as patterns of an artifact do, the
+// key that tells them apart, and others that all of them have.
 type repositoryFiles struct {
-	patterns []string
-	id       string
-	params   []string
+	patterns, globs []string
+	id              string
+	params          []string
 }
 
 func (g *grammar) plugin(outer []param) produced {

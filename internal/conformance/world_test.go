@@ -39,7 +39,9 @@ type world struct {
 	decisions []unstructured.Unstructured
 	// repository answers for every repoURL that does not hold the word "missing".
 	repository *checkout
-	pluginURL  string
+	// artifact has the same content, and answers likewise for an oci generator.
+	artifact  *artifact
+	pluginURL string
 
 	oracle *oracle
 }
@@ -58,7 +60,7 @@ func loadWorld(t testing.TB, dirs ...string) *world {
 	for _, dir := range dirs {
 		repo := filepath.Join(dir, "repo")
 		if _, err := os.Stat(repo); err == nil {
-			w.repository = checkoutOf(t, repo)
+			w.repository, w.artifact = checkoutOf(t, repo), artifactOf(t, repo)
 			break
 		}
 	}
@@ -139,7 +141,7 @@ func (w *world) addObject(t testing.TB, u unstructured.Unstructured) {
 // withClusters is the same world with other cluster Secrets.
 func (w *world) withClusters(t testing.TB, keep func(corev1.Secret) bool) *world {
 	t.Helper()
-	out := &world{configMaps: w.configMaps, projects: w.projects, decisions: w.decisions, repository: w.repository, pluginURL: w.pluginURL}
+	out := &world{configMaps: w.configMaps, projects: w.projects, decisions: w.decisions, repository: w.repository, artifact: w.artifact, pluginURL: w.pluginURL}
 	for _, secret := range w.secrets {
 		if secret.Labels[clusterLabel] != "cluster" || keep(secret) {
 			out.secrets = append(out.secrets, secret)
