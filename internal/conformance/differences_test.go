@@ -119,12 +119,6 @@ var differences = []difference{
 		summaries: []string{appset.SummaryInvalidTemplate, appset.SummaryRenderFailed, appset.SummaryGeneratorFailed},
 	},
 	{
-		name:      "Generators that are not supported",
-		reason:    "scmProvider, pullRequest and oci ask services that this provider does not know.",
-		seen:      func(c *comparison) bool { return c.uses("scmProvider") || c.uses("pullRequest") || c.uses("oci") },
-		summaries: []string{appset.SummaryUnsupportedKind},
-	},
-	{
 		name:   "Hydrators in steps",
 		reason: "sourceHydrator works in its own time, so that a step cannot tell when it is done.",
 		seen: func(c *comparison) bool {
@@ -177,8 +171,8 @@ var differences = []difference{
 		reason: "A directory pattern with a mistake in it matches nothing in Argo CD, which only logs it.",
 		seen: func(c *comparison) bool {
 			return slices.ContainsFunc(c.oracle.questions, func(g *v1alpha1.ApplicationSetGenerator) bool {
-				return g.Git != nil && slices.ContainsFunc(g.Git.Directories, func(d v1alpha1.GitDirectoryGeneratorItem) bool {
-					_, err := path.Match(d.Path, "")
+				return slices.ContainsFunc(directoryPatterns(g), func(pattern string) bool {
+					_, err := path.Match(pattern, "")
 					return err != nil
 				})
 			})
@@ -190,7 +184,7 @@ var differences = []difference{
 		reason: "Argo CD ignores files where directories are given, and logs a warning.",
 		seen: func(c *comparison) bool {
 			return slices.ContainsFunc(c.oracle.questions, func(g *v1alpha1.ApplicationSetGenerator) bool {
-				return g.Git != nil && len(g.Git.Directories) > 0 && len(g.Git.Files) > 0
+				return len(directoryPatterns(g)) > 0 && (g.Git != nil && len(g.Git.Files) > 0 || g.Oci != nil && len(g.Oci.Files) > 0)
 			})
 		},
 		summaries: []string{appset.SummaryInvalidGenerator},
