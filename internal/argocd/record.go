@@ -91,7 +91,7 @@ const (
 	ResultSucceeded = "succeeded"
 	ResultFailed    = "failed"
 	ResultCancelled = "cancelled"
-	ResultTimedOut  = "timed out"
+	ResultTimedOut  = "timed_out"
 )
 
 // Pin is the revision that a source was rolled out at.

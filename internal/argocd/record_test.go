@@ -200,6 +200,23 @@ func TestRecordWithTimesOfStepsIsRead(t *testing.T) {
 	}
 }
 
+func TestRecordOfEarlierVersionsHasTheOutcomesOfToday(t *testing.T) {
+	r := fullRecord()
+	r.Rollouts[0].Result, r.Rollouts[0].Outcomes[0].Outcome = "timed out", "held back"
+	head, _, err := encodeRecord(shop, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := reassemble(t, shop, head, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := got.Rollouts[0]
+	if last.Result != ResultTimedOut || last.Outcomes[0].Outcome != "held_back" || last.Outcomes[1].Outcome != "failed" || last.Reason != "prod: degraded" {
+		t.Errorf("it is read as %+v", last)
+	}
+}
+
 // A downgrade reads what it knows, and records without the rest are written by it.
 func TestRecordIsReadByThoseWhoDoNotKnowItsNewerFields(t *testing.T) {
 	head, _, err := encodeRecord(shop, fullRecord())

@@ -11,6 +11,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -144,7 +145,23 @@ func unpack(packed []byte, digest string) (payload Payload, err error) {
 	if err != nil {
 		return payload, err
 	}
-	return payload, json.Unmarshal(content, &payload)
+	if err := json.Unmarshal(content, &payload); err != nil {
+		return payload, err
+	}
+	payload.withoutBlanks()
+	return payload, nil
+}
+
+// withoutBlanks makes results and outcomes of earlier versions those of today: they were "timed out"
+// and "held back".
+func (p *Payload) withoutBlanks() {
+	for i := range p.Rollouts {
+		r := &p.Rollouts[i]
+		r.Result = strings.ReplaceAll(r.Result, " ", "_")
+		for j := range r.Outcomes {
+			r.Outcomes[j].Outcome = strings.ReplaceAll(r.Outcomes[j].Outcome, " ", "_")
+		}
+	}
 }
 
 // damaged says how to go on without a record that cannot be read.

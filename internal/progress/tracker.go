@@ -230,21 +230,3 @@ func (t *tracker) soakOf(step int, now time.Time) time.Duration {
 	}
 	return t.soak
 }
-
-// Span is when a step was rolled out.
-type Span struct{ Began, Ended time.Time }
-
-// Spans tells, from the story of a run that ended at end, when each step in which something was rolled
-// out began and ended: label -> Span. A step that did not come to its end ended with the run.
-func Spans(log []rollout.Note, end time.Time) map[string]Span {
-	spans := map[string]Span{}
-	for _, n := range log {
-		switch n.Moment {
-		case rollout.MomentBegins:
-			spans[n.Step] = Span{Began: n.At, Ended: end}
-		case rollout.MomentEnds:
-			spans[n.Step] = Span{Began: spans[n.Step].Began, Ended: n.At}
-		}
-	}
-	return spans
-}

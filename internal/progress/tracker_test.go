@@ -145,21 +145,6 @@ func TestANoteTakesTheSameTimeHoweverManyThereAre(t *testing.T) {
 	}
 }
 
-func TestSpansAreToldByTheStory(t *testing.T) {
-	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
-	log := []rollout.Note{
-		{At: at(1), Step: label(1), Moment: rollout.MomentBegins},
-		{At: at(9), Step: label(1), Moment: rollout.MomentEnds},
-		{At: at(9), Step: label(3), Moment: rollout.MomentBegins},
-		{At: at(11), Step: label(1), App: "a", Text: "holds back the steps after it"},
-	}
-	want := map[string]Span{label(1): {at(1), at(9)}, label(3): {at(9), at(20)}}
-	got := Spans(log, at(20))
-	if len(got) != len(want) || got[label(1)] != want[label(1)] || got[label(3)] != want[label(3)] {
-		t.Errorf("the spans are %v, not %v", got, want)
-	}
-}
-
 func TestLines(t *testing.T) {
 	e := Event{
 		Note: rollout.Note{At: began, App: "qa-1", Step: label(2), Phase: rollout.PhaseProgressing, Done: 12, Text: "the operation\nis \x1b[31mrunning: https://user:pass@git/x"},

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
-	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/progress"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
@@ -29,17 +28,17 @@ func (a *apply) ended(entry *argocd.Rollout, at time.Time) {
 	result, text := resultOf(a.outcome)
 	entry.Ended, entry.Result = at, result
 	if result != argocd.ResultSucceeded {
-		entry.Reason = strings.TrimPrefix(text, result+": ")
+		entry.Reason = strings.TrimPrefix(text, inWords(result)+": ")
 	}
 	entry.Outcomes = stepOutcomes(a.plan, a.settings.selection, a.outcome)
-	spans, done := progress.Spans(a.outcome.Log, at), map[string]bool{}
+	spans, done := spansOf(a.outcome.Log, at), map[string]bool{}
 	for _, name := range a.outcome.Done {
 		done[name] = true
 	}
 	step := map[string]*argocd.Outcome{}
 	for i := range entry.Outcomes {
 		o := &entry.Outcomes[i]
-		o.Started, o.Ended = spans[o.Step].Began.UTC(), spans[o.Step].Ended.UTC()
+		o.Started, o.Ended = spans[o.Step].began.UTC(), spans[o.Step].ended.UTC()
 		step[o.Step] = o
 	}
 	for i := range a.plan.Apps {
@@ -54,4 +53,25 @@ func (a *apply) ended(entry *argocd.Rollout, at time.Time) {
 	for _, p := range newTargets(a.outcome.Pins, nil).Pins {
 		entry.Pins = append(entry.Pins, argocd.Pin(p))
 	}
+}
+
+// inWords is a value that programs compare, such as "timed_out", as people read it.
+func inWords(value string) string { return strings.ReplaceAll(value, "_", " ") }
+
+// span is when a step was rolled out.
+type span struct{ began, ended time.Time }
+
+// spansOf tells, from the story of a run that ended at end, when each step in which something was
+// rolled out began and ended: label -> span. A step that did not come to its end ended with the run.
+func spansOf(log []rollout.Note, end time.Time) map[string]span {
+	spans := map[string]span{}
+	for _, n := range log {
+		switch n.Moment {
+		case rollout.MomentBegins:
+			spans[n.Step] = span{began: n.At, ended: end}
+		case rollout.MomentEnds:
+			spans[n.Step] = span{began: spans[n.Step].began, ended: n.At}
+		}
+	}
+	return spans
 }

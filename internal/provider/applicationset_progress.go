@@ -206,5 +206,5 @@ func resultOf(o rollout.Outcome) (result, text string) {
 	if n := len(o.Open); n > 0 {
 		text += fmt.Sprintf("; %s not done", count(n))
 	}
-	return result, progress.Clean(result + ": " + text)
+	return result, progress.Clean(inWords(result) + ": " + text)
 }

@@ -171,7 +171,7 @@ func TestHowARunHasEndedStandsInOneLine(t *testing.T) {
 		{"with failures", "failed", "failed: qa (step 02): degraded: health Degraded; and 1 more; 2 Applications not done", rollout.Outcome{
 			Failures: []rollout.Failure{{App: "qa", Step: "step 02", Kind: rollout.KindDegraded, Said: "health\nDegraded"}, {}}, Open: open}},
 		{"by a signal", "cancelled", `cancelled: it was cancelled in "step 01"; 2 Applications not done`, rollout.Outcome{Stop: rollout.StopCancelled, Step: "step 01", Open: open}},
-		{"too late", "timed out", "timed out: its time was over", rollout.Outcome{Stop: rollout.StopDeadline}},
+		{"too late", "timed_out", "timed out: its time was over", rollout.Outcome{Stop: rollout.StopDeadline}},
 		{"blind", "failed", "failed: connection refused", rollout.Outcome{Stop: rollout.StopWatch, Err: errors.New("connection refused")}},
 		{"without the lock", "failed", "failed: the lock was lost", rollout.Outcome{Stop: rollout.StopWatch, Err: &argocd.LeaseLostError{}}},
 		{"early", "failed", "failed: not everything is done; 2 Applications not done", rollout.Outcome{Open: open}},
@@ -179,46 +179,5 @@ func TestHowARunHasEndedStandsInOneLine(t *testing.T) {
 		if result, text := resultOf(c.o); result != c.result || text != c.text {
 			t.Errorf("%s: %q, %q", c.name, result, text)
 		}
-	}
-}
-
-func TestTheRecordTellsHowLongEachStepTook(t *testing.T) {
-	at := func(seconds int) time.Time { return time.Date(2026, 1, 2, 3, 0, seconds, 0, time.UTC) }
-	a := &apply{connected: &connected{}, plan: rollout.Plan{
-		Steps: []rollout.Step{{Label: "step 01"}, {Label: "step 02"}, {Label: "step 03"}},
-		Apps: []rollout.Desired{
-			{Name: "a", Step: 0, Mode: rollout.ModeSync, Hash: "h"}, {Name: "b", Step: 1, Mode: rollout.ModeSync, Hash: "h"},
-			{Name: "c", Step: 1, Mode: rollout.ModeManual, Hash: "h"}, {Name: "d", Step: rollout.NoStep, Mode: rollout.ModeWrite, Hash: "h"},
-		},
-	}}
-	a.plan.NoStepLabel = rollout.NoStepLabel
-	a.outcome = rollout.Outcome{
-		Done: []string{"a", "b"}, Open: []rollout.OpenApp{{Name: "c", Step: "step 02"}}, Stop: rollout.StopDeadline, Revisions: map[string][]string{"a": {"r"}},
-		Log: []rollout.Note{
-			{At: at(1), Step: "step 01", Moment: rollout.MomentBegins}, {At: at(9), Step: "step 01", Moment: rollout.MomentEnds},
-			{At: at(9), Step: "step 02", Moment: rollout.MomentBegins},
-		},
-	}
-	var entry argocd.Rollout
-	a.ended(&entry, at(30))
-	want := []argocd.Outcome{
-		{Step: "step 01", Outcome: stepDone, Started: at(1), Ended: at(9), Done: 1, Applications: 1},
-		{Step: "step 02", Outcome: stepOpen, Started: at(9), Ended: at(30), Done: 1, Applications: 2},
-		{Step: "step 03", Outcome: stepDone},
-	}
-	if entry.Result != argocd.ResultTimedOut || !strings.HasPrefix(entry.Reason, "its time was over") || len(entry.Outcomes) != len(want) {
-		t.Fatalf("the entry is %+v", entry)
-	}
-	for i, o := range entry.Outcomes {
-		if o != want[i] {
-			t.Errorf("a step is recorded as %+v, not %+v", o, want[i])
-		}
-	}
-	targets := recordedTargets(a.plan, a.outcome)
-	if got := targets["a"]; got.Step != "step 01" || got.Mode != "sync" || len(got.Revisions) != 1 {
-		t.Errorf("the target is recorded as %+v", got)
-	}
-	if got := targets["d"]; got.Step != rollout.NoStepLabel || got.Mode != "write" {
-		t.Errorf("the target of one in no step is recorded as %+v", got)
 	}
 }

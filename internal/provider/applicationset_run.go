@@ -106,7 +106,7 @@ const (
 	stepDone   = "done"
 	stepFailed = "failed"
 	stepOpen   = "open"
-	stepHeld   = "held back"
+	stepHeld   = "held_back"
 )
 
 func finished(r argocd.Rollout) bool {

@@ -73,7 +73,7 @@ func (now standing) countTo(b *strings.Builder) {
 // lastTo tells the last rollout, with its timeline.
 func (now standing) lastTo(b *strings.Builder, i int) {
 	r := now.record.Rollouts[i]
-	fmt.Fprintf(b, "\n### Last rollout: %s\n\nBegun %s by %s", now.outcomeOf(i), r.Started.UTC().Format(time.RFC3339), markdown(cmp.Or(r.Actor, "unknown")))
+	fmt.Fprintf(b, "\n### Last rollout: %s\n\nBegun %s by %s", inWords(now.outcomeOf(i)), r.Started.UTC().Format(time.RFC3339), markdown(cmp.Or(r.Actor, "unknown")))
 	if !r.Ended.IsZero() {
 		fmt.Fprintf(b, ", took %s", r.Ended.Sub(r.Started).Round(time.Second))
 	}
@@ -100,7 +100,7 @@ func (now standing) lastTo(b *strings.Builder, i int) {
 		if !o.Started.IsZero() {
 			took = o.Ended.Sub(o.Started).Round(time.Second).String()
 		}
-		rowTo(b, o.Step, o.Outcome, done, took)
+		rowTo(b, o.Step, inWords(o.Outcome), done, took)
 	}
 }
 
@@ -125,7 +125,7 @@ func timelineTo(b *strings.Builder, r argocd.Rollout) {
 		// A bar of no length is not drawn.
 		seconds := max(1, int(o.Ended.Sub(o.Started).Round(time.Second)/time.Second))
 		// With a number at its begin, the text of a bar is never taken for a keyword.
-		fmt.Fprintf(b, "    section %s\n    %d of %d %s :%s%d, %ds\n", plain(o.Step), o.Done, o.Applications, plain(o.Outcome), look, o.Started.UnixMilli(), seconds)
+		fmt.Fprintf(b, "    section %s\n    %d of %d %s :%s%d, %ds\n", plain(o.Step), o.Done, o.Applications, plain(inWords(o.Outcome)), look, o.Started.UnixMilli(), seconds)
 	}
 	b.WriteString("```\n")
 }
@@ -138,7 +138,7 @@ func (now standing) historyTo(b *strings.Builder) {
 		if !r.Ended.IsZero() {
 			took = r.Ended.Sub(r.Started).Round(time.Second).String()
 		}
-		rowTo(b, r.Started.UTC().Format("2006-01-02 15:04:05"), now.outcomeOf(i), took, r.Actor)
+		rowTo(b, r.Started.UTC().Format("2006-01-02 15:04:05"), inWords(now.outcomeOf(i)), took, r.Actor)
 	}
 }
 
