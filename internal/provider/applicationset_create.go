@@ -104,20 +104,7 @@ func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *reso
 //
 // from is what the plan was made from.
 func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from planFacts) (*apply, diag.Diagnostics) {
-	s, diags := readSettings(ctx, m.Rollout)
-	desired, problems := m.read(ctx, answering{recorded: from.answers, inputs: c.inputs()})
-	diags.Append(problems...)
-	if diags.HasError() {
-		return nil, diags
-	}
-	c.retain(desired)
-	if err := desired.open(); err != nil {
-		diags.AddError("Values still unknown", fmt.Sprintf("%s cannot be applied: %s.", c.owner, err))
-		return nil, diags
-	}
-	desired.leaveStanding(from.prior.names(), from.targets.Unfinished)
-	diags.Append(asPlanned(c.owner, wavesOf(m.Waves), planWaves(desired, from.targets, from.prior))...)
-	diags.Append(change{content: desired}.guardEmpty(s)...)
+	desired, s, diags := c.desired(ctx, m, from)
 	if diags.HasError() {
 		return nil, diags
 	}
@@ -153,6 +140,25 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from pl
 	a := &apply{connected: c, settings: s.of(desired.set), content: desired, adopt: adopt, known: known, kept: kept}
 	a.plan = rolloutPlan(desired, known, c.proven(), c.liveNames())
 	return a, diags
+}
+
+// desired is what is to be, and how it is rolled out: all of it known, and as the plan has shown it.
+func (c *connected) desired(ctx context.Context, m *applicationSetModel, from planFacts) (content, settings, diag.Diagnostics) {
+	s, diags := readSettings(ctx, m.Rollout)
+	desired, problems := m.read(ctx, answering{recorded: from.answers, inputs: c.inputs()})
+	diags.Append(problems...)
+	if diags.HasError() {
+		return desired, s, diags
+	}
+	c.retain(desired)
+	if err := desired.open(); err != nil {
+		diags.AddError("Values still unknown", fmt.Sprintf("%s cannot be applied: %s.", c.owner, err))
+		return desired, s, diags
+	}
+	desired.leaveStanding(from.prior.names(), from.targets.Unfinished)
+	diags.Append(asPlanned(c.owner, wavesOf(m.Waves), planWaves(desired, from.targets, from.prior))...)
+	diags.Append(change{content: desired}.guardEmpty(s)...)
+	return desired, s, diags
 }
 
 // planFacts are what a plan was made from.

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
@@ -27,50 +28,24 @@ const afterFailedDelete = "What remains stays in Terraform's state. Remove the c
 func (r *applicationSetResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var state applicationSetModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	planned, _, diags := readPrivate[phase](ctx, req.Private, keyPhase)
-	resp.Diagnostics.Append(diags...)
-	home, _, diags := readPrivate[cluster](ctx, req.Private, keyCluster)
-	resp.Diagnostics.Append(diags...)
-	ours, _, diags := readPrivate[owner](ctx, req.Private, keyOwner)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	d, diags := readDeletion(ctx, &state, req.Private)
+	if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {
 		return
 	}
-	pending, _, diags := readPrivate[takeOver](ctx, req.Private, keyTakeOver)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.Append(pending.onlyUpdate(state.ID.ValueString())...); resp.Diagnostics.HasError() {
-		return
-	}
-	handOver, diags := planned.handsOver(&state)
-	resp.Diagnostics.Append(diags...)
-	answers, diags := readAnswers(ctx, req.Private)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	c, diags := r.connect(ctx, &state, home)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	c, diags := r.connect(ctx, &state, d.home)
+	if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {
 		return
 	}
 	s, diags := readSettings(ctx, state.Rollout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.Append(diags...); resp.Diagnostics.HasError() {
 		return
 	}
 	// What the generators give is of no interest: what is live is deleted.
 	content, _ := state.decode(ctx)
 	c.retain(content)
 	defer c.leave(ctx)
-	purpose := argocd.Destroy
-	if handOver {
-		purpose = argocd.Apply // the create that follows
-	}
-	refused := c.permitted(ctx, purpose)
-	if !refused.HasError() {
-		refused = c.enter(ctx, s)
-	}
-	if c.loaded && c.record != nil && ours.Token != "" && c.record.Token != ours.Token {
+	refused := c.enterToDelete(ctx, d, s)
+	if c.loaded && c.record != nil && d.ours.Token != "" && c.record.Token != d.ours.Token {
 		// Another create has taken the Applications over: with create_before_destroy, the one
 		// that replaces this very resource.
 		resp.Diagnostics.AddWarning("Nothing deleted", fmt.Sprintf(
@@ -80,23 +55,73 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	if resp.Diagnostics.Append(refused...); resp.Diagnostics.HasError() {
 		return
 	}
-	if handOver {
-		resp.Diagnostics.Append(c.release(ctx)...)
-		// Terraform plans the create once more now. A generator that fails by then must not keep it from
-		// taking what was handed over.
-		r.provider.generation.sets.handOver(c.owner.String(), planned.Open)
-		r.provider.keepAnswers(c.owner.String(), answers)
+	if d.handOver {
+		resp.Diagnostics.Append(c.handOver(ctx, d)...)
 		return
 	}
 	timeout, diags := state.Timeouts.Delete(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
 	a := &apply{connected: c, settings: s.of(content.set), content: content, timeout: timeout}
-	resp.Diagnostics.Append(a.takeDown(ctx)...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.Append(a.takeDown(ctx)...); resp.Diagnostics.HasError() {
 		if live, ok := a.snapshot(ctx); ok {
 			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, live, c.proven()).value())...)
 		}
 	}
+}
+
+// deletion is what a Delete is asked for.
+type deletion struct {
+	planned phase
+	home    cluster
+	ours    owner
+	answers appset.Answers
+	// handOver is true for half of replacing the set by itself: nothing is deleted.
+	handOver bool
+}
+
+func readDeletion(ctx context.Context, state *applicationSetModel, from privateReader) (deletion, diag.Diagnostics) {
+	var d deletion
+	var diags, problems diag.Diagnostics
+	d.planned, _, diags = readPrivate[phase](ctx, from, keyPhase)
+	d.home, _, problems = readPrivate[cluster](ctx, from, keyCluster)
+	diags.Append(problems...)
+	d.ours, _, problems = readPrivate[owner](ctx, from, keyOwner)
+	diags.Append(problems...)
+	if diags.HasError() {
+		return d, diags
+	}
+	pending, _, problems := readPrivate[takeOver](ctx, from, keyTakeOver)
+	diags.Append(problems...)
+	if diags.Append(pending.onlyUpdate(state.ID.ValueString())...); diags.HasError() {
+		return d, diags
+	}
+	d.handOver, problems = d.planned.handsOver(state)
+	diags.Append(problems...)
+	d.answers, problems = readAnswers(ctx, from)
+	diags.Append(problems...)
+	return d, diags
+}
+
+// enterToDelete takes the lease and reads what is there, if the credentials may do all that is needed.
+func (c *connected) enterToDelete(ctx context.Context, d deletion, s settings) diag.Diagnostics {
+	purpose := argocd.Destroy
+	if d.handOver {
+		purpose = argocd.Apply // the create that follows
+	}
+	if refused := c.permitted(ctx, purpose); refused.HasError() {
+		return refused
+	}
+	return c.enter(ctx, s)
+}
+
+// handOver leaves the set as it is to the create that follows.
+func (c *connected) handOver(ctx context.Context, d deletion) diag.Diagnostics {
+	diags := c.release(ctx)
+	// Terraform plans the create once more now. A generator that fails by then must not keep it from
+	// taking what was handed over.
+	c.resource.provider.generation.sets.handOver(c.owner.String(), d.planned.Open)
+	c.resource.provider.keepAnswers(c.owner.String(), d.answers)
+	return diags
 }
 
 // handsOver tells whether a deletion is half of replacing the set by itself.

@@ -3,8 +3,11 @@ package provider
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 )
 
 // Read stores what is live in the waves, and the facts that a plan is made from in private
@@ -37,16 +40,8 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 			return
 		}
 	}
-	recorded, diags := readAnswers(ctx, req.Private)
+	content, answers, diags := c.readContent(ctx, &state, req.Private)
 	resp.Diagnostics.Append(diags...)
-	// A configuration that was applied once is readable; if a later version of the provider
-	// refuses it, the labels stored with the Applications still tell their steps.
-	content, answers, diags := c.evaluate(ctx, &state, recorded)
-	resp.Diagnostics.Append(diags...)
-	c.retain(content)
-	if c.taking != nil {
-		c.taking.rendered = objectsOf(content.apps)
-	}
 	if resp.Diagnostics.Append(c.load(ctx)...); resp.Diagnostics.HasError() {
 		return
 	}
@@ -57,29 +52,59 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if r.provider.Refresh && c.taking == nil {
-		resp.Diagnostics.Append(c.refresh(ctx)...)
-	}
-	before, diags := readTargets(ctx, req.Private)
+	now, known, diags := c.readLive(ctx, content, req.Private)
 	resp.Diagnostics.Append(diags...)
-	known, diags := targetsSince(before, c.live)
-	resp.Diagnostics.Append(diags...)
-	known.Unfinished, known.Live = c.unfinished(c.live), changedSources(content, c.live)
-	content.leaveStanding(c.liveNames(), known.Unfinished)
-	now := liveWaves(content, c.live, c.proven())
-	r.provider.generation.sets.keepFound(c.owner.String(), foundSet{waves: now, unfinished: known.Unfinished})
 	if imported {
-		if c.taking != nil {
-			now = now.inCluster()
-			pending.Refused = append(pending.Refused, terminating(c.live)...)
-			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("manifest"), state.Manifest)...)
-		} else if c.record != nil {
-			// An apply has taken it over, and was killed before it could store that.
-			resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyOwner, owner{Token: c.record.Token})...)
-		}
-		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTakeOver, pending)...)
+		now = c.storeImported(ctx, &state, pending, now, resp)
 	}
 	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), now.value())...)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTargets, known)...)
 	resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, answers)...)
+}
+
+// readContent evaluates the generators of the state. A configuration that was applied once is readable;
+// if a later version of the provider refuses it, the labels stored with the Applications still tell
+// their steps.
+func (c *connected) readContent(ctx context.Context, state *applicationSetModel, from privateReader) (content, appset.Answers, diag.Diagnostics) {
+	recorded, diags := readAnswers(ctx, from)
+	now, answers, problems := c.evaluate(ctx, state, recorded)
+	diags.Append(problems...)
+	c.retain(now)
+	if c.taking != nil {
+		c.taking.rendered = objectsOf(now.apps)
+	}
+	return now, answers, diags
+}
+
+// readLive is what is live, after Argo CD has looked at git again: the waves, and the facts that a plan
+// is made from.
+func (c *connected) readLive(ctx context.Context, of content, from privateReader) (waves, targets, diag.Diagnostics) {
+	var diags diag.Diagnostics
+	if c.resource.provider.Refresh && c.taking == nil {
+		diags.Append(c.refresh(ctx)...)
+	}
+	before, problems := readTargets(ctx, from)
+	diags.Append(problems...)
+	known, problems := targetsSince(before, c.live)
+	diags.Append(problems...)
+	known.Unfinished, known.Live = c.unfinished(c.live), changedSources(of, c.live)
+	of.leaveStanding(c.liveNames(), known.Unfinished)
+	now := liveWaves(of, c.live, c.proven())
+	c.resource.provider.generation.sets.keepFound(c.owner.String(), foundSet{waves: now, unfinished: known.Unfinished})
+	return now, known, diags
+}
+
+// storeImported stores what is known only of a set that was imported and not applied since, and returns
+// its waves.
+func (c *connected) storeImported(ctx context.Context, state *applicationSetModel, pending takeOver, now waves, resp *resource.ReadResponse) waves {
+	if c.taking != nil {
+		now = now.inCluster()
+		pending.Refused = append(pending.Refused, terminating(c.live)...)
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("manifest"), state.Manifest)...)
+	} else if c.record != nil {
+		// An apply has taken it over, and was killed before it could store that.
+		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyOwner, owner{Token: c.record.Token})...)
+	}
+	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyTakeOver, pending)...)
+	return now
 }
