@@ -70,6 +70,17 @@ func TestAccAnAccountThatMayOnlyPlanCannotApply(t *testing.T) {
 	w.apply()
 	before := f.traces()
 
+	// It reads what became of the rollouts; one that may not read the lock goes by the record.
+	reader := f.reader(planner)
+	reader.saysNot(reader.apply(), "Warning")
+	lockless := f.reader(f.as(f.accountOf("plan.yaml", "argocdprogressive-plan", "nolock", ungranted("get leases.coordination.k8s.io"))))
+	lockless.says(lockless.apply(), "Lock not readable", "told by its record alone", `resources: ["leases"]`, `verbs: ["get"]`)
+	for _, r := range []*workspace{reader, lockless} {
+		if got := r.reads(); got.State != "complete" || len(got.Applications) != 3 || len(got.History) != 1 {
+			t.Errorf("an account that may only plan reads %+v", got)
+		}
+	}
+
 	s.Provider = maps.Clone(planner)
 	s.Provider["refresh"] = false
 	w.configure(s)
@@ -234,7 +245,8 @@ func TestAccTheExamplesGrantNoVerbThatIsNotUsed(t *testing.T) {
 	s.Elements = append(s.Elements[:2:2], f.element("prod")) // whether its name is free is looked up
 	w.configure(s)
 	w.planOf()
-	use("a plan with refresh = false", granted("plan.yaml", "argocdprogressive-plan"))
+	f.reader(s.Provider).reads()
+	use("a plan with refresh = false, and data.argocdprogressive_rollout,", granted("plan.yaml", "argocdprogressive-plan"))
 	s.Elements = s.Elements[:2]
 	w.configure(s)
 

@@ -33,6 +33,8 @@ const (
 	Look
 	// TakingOver is an apply that takes it over.
 	TakingOver
+	// Standing reads where a set stands and what became of its rollouts; it writes nothing.
+	Standing
 )
 
 // Permission is one verb on one resource, as a Role grants it.
@@ -72,7 +74,7 @@ var (
 var needs = []need{
 	// Names that are to be written and may exist already, and what a conflict was about.
 	{resource: applications, verb: "get", purposes: Plan | Apply | Destroy},
-	{resource: applications, verb: "list", purposes: Plan | Apply | Destroy},
+	{resource: applications, verb: "list", purposes: Plan | Standing | Apply | Destroy},
 	{resource: applications, verb: "watch", purposes: Refresh | Apply | Destroy},
 	{resource: applications, verb: "create", purposes: Apply},
 	// An operation that Argo CD has not taken up is withdrawn by an update.
@@ -81,20 +83,21 @@ var needs = []need{
 	{resource: applications, verb: "patch", purposes: Refresh | Apply | Destroy},
 	{resource: applications, verb: "delete", purposes: Remove | Destroy},
 	// The record.
-	{resource: configMaps, verb: "get", purposes: Plan | Apply | Destroy},
+	{resource: configMaps, verb: "get", purposes: Plan | Standing | Apply | Destroy},
 	{resource: configMaps, verb: "create", purposes: Apply},
 	{resource: configMaps, verb: "update", purposes: Apply},
 	{resource: configMaps, verb: "list", purposes: Destroy},
 	{resource: configMaps, verb: "delete", purposes: Destroy},
-	// The lock.
+	// The lock. It also tells a rollout that runs from one whose process was killed.
 	{resource: leases, verb: "get", purposes: Apply | Destroy},
+	{resource: leases, verb: "get", purposes: Standing, optional: true},
 	{resource: leases, verb: "create", purposes: Apply | Destroy},
 	{resource: leases, verb: "update", purposes: Apply | Destroy},
 	{resource: leases, verb: "delete", purposes: Destroy},
 	{resource: applicationSets, verb: "get", purposes: Look | TakingOver},
 	{resource: applicationSets, verb: "patch", purposes: TakingOver},
 	{resource: applicationSets, verb: "delete", purposes: TakingOver},
-	{resource: namespaces, verb: "get", purposes: Plan | Apply | Destroy, argo: true, name: argoNamespaceName, optional: true},
+	{resource: namespaces, verb: "get", purposes: Plan | Standing | Apply | Destroy, argo: true, name: argoNamespaceName, optional: true},
 	{resource: appProjects, verb: "get", purposes: Apply, argo: true, optional: true},
 	{resource: configMaps, verb: "get", purposes: Apply, argo: true, name: argoConfigMap, optional: true},
 	{resource: secrets, verb: "list", purposes: Apply | Destroy, argo: true, optional: true},

@@ -3,11 +3,9 @@ package provider
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"sigs.k8s.io/yaml"
 
@@ -47,26 +45,17 @@ func (d *applicationsDataSource) Schema(_ context.Context, _ datasource.SchemaRe
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "The Applications that an ApplicationSet gives, each with its step, without applying anything. With `list` generators alone (and `matrix` " +
 			"and `merge` of them) no cluster is needed.",
-		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the set. Required, e.g. `\"guestbook\"`.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(objectName, objectNameRule)},
-			},
-			"namespace": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Namespace of the Applications. Default: the provider's `namespace`, e.g. `\"argocd\"`.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(labelValue, labelValueRule)},
-			},
+		Attributes: withSet(map[string]schema.Attribute{
 			"spec": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: "The ApplicationSet spec, as in the resource `argocdprogressive_applicationset`. Exactly one of `spec` and `manifest`.",
-				Attributes:          forDataSource(specAttributes()),
+				Optional: true,
+				MarkdownDescription: "The ApplicationSet spec, as in the resource `argocdprogressive_applicationset`. Exactly one of `spec` and `manifest` is needed. Default: none, " +
+					"e.g. `{ generators = [...], strategy = {...}, template = {...} }`.",
+				Attributes: forDataSource(specAttributes()),
 			},
 			"manifest": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "A whole ApplicationSet in YAML or JSON. Its name and namespace must be absent or the same as here. Exactly one of `spec` and " +
-					"`manifest`, e.g. `file(\"appset.yaml\")`.",
+					"`manifest` is needed. Default: none, e.g. `file(\"appset.yaml\")`.",
 			},
 			"applications": schema.DynamicAttribute{
 				Computed: true,
@@ -79,9 +68,9 @@ func (d *applicationsDataSource) Schema(_ context.Context, _ datasource.SchemaRe
 			},
 			"waves": schema.MapAttribute{
 				ElementType: namesType, Computed: true,
-				MarkdownDescription: "Names of the Applications, sorted, by step. Steps stand in the order in which they roll out.",
+				MarkdownDescription: "Names of the Applications, sorted, by step, e.g. `{ \"step 01: envLabel in [env-dev]\" = [\"dev-guestbook\"] }`. Steps stand in the order in which they roll out.",
 			},
-		},
+		}),
 	}
 }
 

@@ -48,7 +48,7 @@ func applicationSetSchema(ctx context.Context) schema.Schema {
 		Attributes: attributes{
 			"id": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "`namespace/name`, e.g. `\"argocd/guestbook\"`.",
+				MarkdownDescription: "What identifies the set, `namespace/name`, e.g. `\"argocd/guestbook\"`.",
 			},
 			"name": schema.StringAttribute{
 				Required: true,
@@ -65,11 +65,12 @@ func applicationSetSchema(ctx context.Context) schema.Schema {
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
 				Validators:    []validator.String{stringvalidator.RegexMatches(labelValue, labelValueRule)},
 			},
-			"spec": object("The ApplicationSet spec of Argo CD 3.6, field by field, in snake_case. Exactly one of `spec` and `manifest`.",
+			"spec": object("The ApplicationSet spec of Argo CD 3.6, field by field, in snake_case. Exactly one of `spec` and `manifest` is needed. Default: none, "+
+				"e.g. `{ generators = [...], strategy = {...}, template = {...} }`.",
 				specAttributes()),
 			"manifest": text("A whole ApplicationSet in YAML or JSON, used unchanged. Its name and namespace must be absent or the same as " +
-				"here. Exactly one of `spec` and `manifest`, e.g. `file(\"appset.yaml\")`."),
-			"rollout": object("How the rollout behaves where Argo CD has no field for it. Default: as below.", rolloutAttributes()),
+				"here. Exactly one of `spec` and `manifest` is needed. Default: none, e.g. `file(\"appset.yaml\")`."),
+			"rollout": object("How the rollout behaves where Argo CD has no field for it. Default: that of each attribute, e.g. `{ app_timeout = \"30m\", soak_time = \"15m\" }`.", rolloutAttributes()),
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 				Create: true, Update: true, Delete: true,
 				CreateDescription: timeoutDescription("first rollout"),
@@ -79,7 +80,7 @@ func applicationSetSchema(ctx context.Context) schema.Schema {
 			"waves": schema.MapAttribute{
 				Computed:    true,
 				ElementType: waveType,
-				MarkdownDescription: "Step -> Application -> target: `main@1f3a9c2 #5be01234` is the branch, the commit it is pinned to, and a " +
+				MarkdownDescription: "Step -> Application -> target, e.g. `{ \"step 01: envLabel in [env-dev]\" = { \"dev-guestbook\" = \"main@1f3a9c2 #5be01234\" } }`: the branch, the commit it is pinned to, and a " +
 					"hash of the spec. State holds what is live, the plan what is to be, so the difference is exactly the rollout " +
 					"to come. Steps stand in the order in which they roll out.",
 			},

@@ -51,23 +51,23 @@ func failureAttributes() attributes {
 			Optional: true,
 			MarkdownDescription: "How many Applications may fail before nothing new starts, a number or a percentage of the Applications that take part " +
 				"(rounded down). Up to that, the rollout goes on with the others and with the next steps. Apply fails all the same, with all of them, and deletes " +
-				"nothing. Default: `\"0\"`, the first failure stops the rollout, e.g. `3` or `\"5%\"`.",
+				"nothing. Default: `\"0\"` (the first failure stops the rollout), e.g. `3` or `\"5%\"`.",
 			Validators: []validator.String{amountText{}},
 		},
 		"require_healthy_earlier": flag("No step starts while an Application of an earlier step is Degraded, Missing or Unknown, even one that " +
-			"this rollout does not change. Default: `true`."),
+			"this rollout does not change. Default: `true`, e.g. `false`."),
 		"retry": choice("When a sync has failed: `\"first\"` takes the first failed attempt for a failure, if its message still stands "+
 			"`error_grace` later, and ends the operation; `\"all\"` lets Argo CD use up the retries of the Application's `sync_policy.retry` "+
-			"(5 unless set, about five minutes). Default: `\"first\"`.", retryFirst, retryAll),
+			"(5 unless set, about five minutes). Default: `\"first\"`, e.g. `\"all\"`.", retryFirst, retryAll),
 		"suspended": choice("What Suspended health means (a paused Argo Rollout, a paused Deployment): `\"wait\"` waits until somebody resumes it, "+
-			"as long as `timeouts` allow; `\"accept\"` takes it for healthy; `\"fail\"` treats it like Degraded. Default: `\"wait\"`.",
+			"as long as `timeouts` allow; `\"accept\"` takes it for healthy; `\"fail\"` treats it like Degraded. Default: `\"wait\"`, e.g. `\"accept\"`.",
 			suspendedWait, suspendedAccept, suspendedFail),
 		"sync_window_policy": choice("When a sync window of the AppProject holds a sync back: `\"fail\"` fails after `error_grace`; `\"wait\"` waits until it "+
 			"opens, as long as `timeouts` allow; `\"manual\"` marks the syncs as manual ones, which windows with `manualSync` let pass, and "+
-			"fails for the others. Default: `\"fail\"`.", windowFail, windowWait, windowManual),
+			"fails for the others. Default: `\"fail\"`, e.g. `\"wait\"`.", windowFail, windowWait, windowManual),
 		"accept_out_of_sync": flag("Take an Application that was synced to its target and is healthy as done although Argo CD still finds it out of sync " +
-			"(a controller changes a resource, something needs pruning). Later plans do not show its drift either. Default: `false`, it fails and the " +
-			"error lists the resources."),
+			"(a controller changes a resource, something needs pruning). Later plans do not show its drift either. Default: `false` (it fails, and the " +
+			"error lists the resources), e.g. `true`."),
 	}
 }
 
@@ -88,13 +88,13 @@ func selectionAttributes() attributes {
 			Validators: []validator.Set{setvalidator.ValueStringsAre(stringvalidator.RegexMatches(objectName, objectNameRule))},
 		},
 		"unselected": choice("Applications that no step selects: `\"ignore\"` writes them after the last step and does not sync them, as Argo CD does, with a "+
-			"warning; `\"error\"` is an error at plan; `\"last\"` rolls them out as one last step. Default: `\"ignore\"`.",
+			"warning; `\"error\"` is an error at plan; `\"last\"` rolls them out as one last step. Default: `\"ignore\"`, e.g. `\"last\"`.",
 			unselectedIgnore, unselectedError, unselectedLast),
 		"overlap": choice("Applications that several steps select: `\"first\"` puts them into the first of these steps, as Argo CD does, with a warning; "+
-			"`\"error\"` is an error at plan. Default: `\"first\"`.", overlapFirst, overlapError),
+			"`\"error\"` is an error at plan. Default: `\"first\"`, e.g. `\"error\"`.", overlapFirst, overlapError),
 		"adopt_existing": flag("Take over Applications of the same names that exist already, unless an ApplicationSet in the cluster " +
-			"owns them. Default: `false`, an error that names them."),
-		"allow_empty": flag("Allow a set that generates no Application at all. Default: `false`, an error at plan."),
+			"owns them. Default: `false` (an error that names them), e.g. `true`."),
+		"allow_empty": flag("Allow a set that generates no Application at all. Default: `false` (an error at plan), e.g. `true`."),
 	}
 }
 
@@ -102,7 +102,7 @@ func selectionAttributes() attributes {
 func deletionAttributes() attributes {
 	return attributes{
 		"prune": flag("Whether syncs of the rollout delete resources that are gone from the source. Default: the " +
-			"`automated.prune` of each Application."),
+			"`automated.prune` of each Application, e.g. `true`."),
 		"max_deletions": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "How many Applications one plan may remove, a number or a percentage of those that exist (rounded down, at " +

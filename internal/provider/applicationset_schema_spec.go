@@ -21,8 +21,10 @@ func specAttributes() attributes {
 			Required:            true,
 			MarkdownDescription: generatorsDescription,
 		},
-		"strategy": object("In which order Applications may change. Default: all at once.", strategyAttributes()),
-		"sync_policy": object("What may happen to Applications, and to resources when Applications go. Default: everything; they are deleted.", attributes{
+		"strategy": object("In which order Applications may change. Default: all at once, e.g. "+
+			"`{ type = \"RollingSync\", rolling_sync = { steps = [...] } }`.", strategyAttributes()),
+		"sync_policy": object("What may happen to Applications, and to resources when Applications go. Default: everything (and they are deleted), "+
+			"e.g. `{ preserve_resources_on_deletion = true }`.", attributes{
 			"preserve_resources_on_deletion": flag("Applications get no deletion finalizer: their resources stay when they are deleted, " +
 				"unless `rollout.deletion` says otherwise. Default: `false`, e.g. `true`."),
 			"applications_sync": choice("What an apply may do to Applications: `\"sync\"` creates, changes and deletes them; `\"create-update\"` deletes none: those that "+
@@ -36,28 +38,29 @@ func specAttributes() attributes {
 			"`spec.project` stays as the template has it. Default: none, e.g. " +
 			"`\"spec:\\n  source:\\n    helm:\\n      valueFiles: {{ toJson .valueFiles }}\"`."),
 		"preserved_fields": object("Annotations and labels of Applications that others set and that a rollout must not remove. What the template does not name is never removed; this is "+
-			"for keys that it names as well, or used to. Default: none.", attributes{
-			"annotations": texts("Keys of annotations. Default: none, e.g. `[\"example.com/owner\"]`."),
-			"labels":      texts("Keys of labels. Default: none, e.g. `[\"team\"]`."),
+			"for keys that it names as well, or used to. Default: none, e.g. `{ annotations = [\"example.com/owner\"] }`.", attributes{
+			"annotations": texts("Keys of annotations to keep. Default: none, e.g. `[\"example.com/owner\"]`."),
+			"labels":      texts("Keys of labels to keep. Default: none, e.g. `[\"team\"]`."),
 		}),
-		"ignore_application_differences": objects("Fields of Applications that others may change: they are neither drift nor are they written back. Default: none.", attributes{
+		"ignore_application_differences": objects("Fields of Applications that others may change: they are neither drift nor are they written back. Default: none, "+
+			"e.g. `[{ json_pointers = [\"/spec/source/targetRevision\"] }]`.", attributes{
 			"name":                text("Application that it is about. Default: all, e.g. `\"guestbook-dev\"`."),
 			"json_pointers":       texts("JSON pointers into the Application. Default: none, e.g. `[\"/spec/source/targetRevision\"]`."),
 			"jq_path_expressions": texts("jq path expressions over the Application. Default: none, e.g. `[\".spec.source.helm.values\"]`."),
 		}),
-		"apply_nested_selectors": flag("No effect, as in Argo CD: a `selector` of a generator inside of matrix or merge always applies. Default: `true`."),
-		"template": requiredObject("The Application that each parameter set becomes. Required.", attributes{
-			"metadata": requiredObject("Metadata of the Application. Required.", attributes{
+		"apply_nested_selectors": flag("No effect, as in Argo CD: a `selector` of a generator inside of matrix or merge always applies. Default: `true`, e.g. `false`."),
+		"template": requiredObject("The Application that each parameter set becomes. Required, e.g. `{ metadata = { name = \"{{.cluster}}-guestbook\" }, spec = {...} }`.", attributes{
+			"metadata": requiredObject("Metadata of the Application. Required, e.g. `{ name = \"{{.cluster}}-guestbook\" }`.", attributes{
 				"namespace": text("No effect, as in Argo CD: Applications live in the `namespace` of the set. Another one is a warning. Default: none, e.g. `\"argocd\"`."),
-				"name":      requiredText("Name; must be different for each parameter set. Templated. Required, e.g. `\"{{.cluster}}-guestbook\"`."),
+				"name":      requiredText("Name of the Application; must be different for each parameter set. Templated. Required, e.g. `\"{{.cluster}}-guestbook\"`."),
 				"labels": textMap("Labels; the strategy selects by them. Keys and values are templated. Labels that others set stay. " +
 					"Default: none, e.g. `{ envLabel = \"{{.env}}\" }`."),
-				"annotations": textMap("Annotations. Keys and values are templated. Annotations that others set stay. Default: none, " +
+				"annotations": textMap("Annotations of the Application. Keys and values are templated. Annotations that others set stay. Default: none, " +
 					"e.g. `{ \"notifications.argoproj.io/subscribe.on-sync-failed.slack\" = \"ops\" }`."),
-				"finalizers": texts("Finalizers. Default: `[\"resources-finalizer.argocd.argoproj.io\"]`, unless " +
-					"`sync_policy.preserve_resources_on_deletion`."),
+				"finalizers": texts("Finalizers of the Application. Default: `[\"resources-finalizer.argocd.argoproj.io\"]`, unless " +
+					"`sync_policy.preserve_resources_on_deletion`, e.g. `[\"resources-finalizer.argocd.argoproj.io/background\"]`."),
 			}),
-			"spec": requiredObject("Spec of the Application. Required.", specOfApplication()),
+			"spec": requiredObject("Spec of the Application. Required, e.g. `{ project = \"default\", source = {...}, destination = {...} }`.", specOfApplication()),
 		}),
 	}
 }
@@ -68,16 +71,19 @@ func strategyAttributes() attributes {
 			"e.g. `\"RollingSync\"`."),
 		"deletion_order": text("`\"Reverse\"`: the last step is deleted first, each step when the one before it is gone, whole steps " +
 			"in parallel (needs RollingSync); `\"AllAtOnce\"`: all at the same time. Default: `\"AllAtOnce\"`, e.g. `\"Reverse\"`."),
-		"rolling_sync": object("The steps of RollingSync. Default: none; needed with that type.", attributes{
+		"rolling_sync": object("The steps of RollingSync. Default: none; needed with that type, e.g. "+
+			"`{ steps = [{ match_expressions = [...] }] }`.", attributes{
 			"steps": objects("Steps, in order. Nothing of a step is touched before every Application of the step before it is "+
-				"proven done. At most 99. Applications that no step selects are written and not synced. Default: none; RollingSync needs one.", attributes{
+				"proven done. At most 99. Applications that no step selects are written and not synced. Default: none; RollingSync needs one, e.g. "+
+				"`[{ match_expressions = [...], max_update = \"10%\" }]`.", attributes{
 				"match_expressions": objects("Labels that select the Applications of the step; all expressions must match, none selects "+
-					"every Application. One that several steps select belongs to the first of them. Default: every Application.", attributes{
-					"key":      requiredText("Label key. Required, e.g. `\"envLabel\"`."),
+					"every Application. One that several steps select belongs to the first of them. Default: every Application, "+
+					"e.g. `[{ key = \"envLabel\", operator = \"In\", values = [\"env-dev\"] }]`.", attributes{
+					"key":      requiredText("Key of the label. Required, e.g. `\"envLabel\"`."),
 					"operator": requiredText("`\"In\"` or `\"NotIn\"`; `NotIn` also selects Applications without the label. Required, e.g. `\"In\"`."),
 					"values": schema.ListAttribute{
 						ElementType: stringType, Required: true,
-						MarkdownDescription: "Label values. Required, e.g. `[\"env-dev\"]`.",
+						MarkdownDescription: "Values of the label. Required, e.g. `[\"env-dev\"]`.",
 					},
 				}),
 				"max_update": text("How many Applications of the step may be in flight at once: a number, or a percentage of the step " +

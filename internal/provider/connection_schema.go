@@ -29,7 +29,7 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Whether a plan asks Argo CD to look at git again, once per distinct repository, chart and target " +
 					"revision, so that new commits are in the plan. With `false`, plans are strictly read-only and show what Argo CD saw " +
-					"last; generators are read all the same. Default: `true`.",
+					"last; generators are read all the same. Default: `true`, e.g. `false`.",
 			},
 			"qps": schema.NumberAttribute{
 				Optional: true,
@@ -101,7 +101,7 @@ func kubernetesAttribute() schema.Attribute {
 			"attribute set to `\"\"` keeps the variable out. Where the configuration names a cluster by `host` or by a kubeconfig file, " +
 			"the environment cannot redirect it to another. Nothing is read from `KUBECONFIG` or `~/.kube/config` unless named. " +
 			"Default: the environment variables, else the service account of the pod that Terraform runs in. The connection is made " +
-			"when it is first needed, so the cluster may be created in the same configuration.",
+			"when it is first needed, so the cluster may be created in the same configuration, e.g. `{ config_path = \"~/.kube/config\", config_context = \"prod-hub\" }`.",
 		Attributes: merged(serverAttributes(), kubeconfigAttributes(), credentialAttributes()),
 	}
 }
@@ -152,7 +152,7 @@ func kubeconfigAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"config_path": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "Kubeconfig file, e.g. `\"~/.kube/config\"`. It must exist. Default: `KUBE_CONFIG_PATH`.",
+			MarkdownDescription: "Kubeconfig file to use, e.g. `\"~/.kube/config\"`. It must exist. Default: `KUBE_CONFIG_PATH`.",
 			Validators:          alternative("config_paths"),
 		},
 		"config_paths": schema.ListAttribute{
@@ -212,7 +212,7 @@ func credentialAttributes() map[string]schema.Attribute {
 		"token": schema.StringAttribute{
 			Optional:  true,
 			Sensitive: true,
-			MarkdownDescription: "Bearer token, e.g. `data.aws_eks_cluster_auth.hub.token`. It is read once: one that expires during a long apply " +
+			MarkdownDescription: "Bearer token for the API server, e.g. `data.aws_eks_cluster_auth.hub.token`. It is read once: one that expires during a long apply " +
 				"stops the rollout, where `exec` goes on. Default: `KUBE_TOKEN`, else the kubeconfig file.",
 		},
 		"exec": execAttribute(),
@@ -223,7 +223,8 @@ func execAttribute() schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Command that prints credentials, run when the first request is sent and again when they expire. " +
-			"Replaces the user of the kubeconfig file. Default: the kubeconfig file.",
+			"Replaces the user of the kubeconfig file. Default: the kubeconfig file, e.g. " +
+			"`{ api_version = \"client.authentication.k8s.io/v1\", command = \"aws\", args = [\"eks\", \"get-token\"] }`.",
 		Attributes: map[string]schema.Attribute{
 			"api_version": schema.StringAttribute{
 				Required: true,
@@ -237,7 +238,7 @@ func execAttribute() schema.Attribute {
 			"args": schema.ListAttribute{
 				Optional:            true,
 				ElementType:         types.StringType,
-				MarkdownDescription: "Arguments, e.g. `[\"eks\", \"get-token\", \"--cluster-name\", \"hub\"]`. Default: none.",
+				MarkdownDescription: "Arguments of the command, e.g. `[\"eks\", \"get-token\", \"--cluster-name\", \"hub\"]`. Default: none.",
 			},
 			"env": schema.MapAttribute{
 				Optional:    true,

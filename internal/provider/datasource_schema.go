@@ -3,9 +3,26 @@ package provider
 import (
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	datasource "github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	resource "github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 )
+
+// withSet adds the attributes that say which set a data source is about.
+func withSet(attributes map[string]datasource.Attribute) map[string]datasource.Attribute {
+	attributes["name"] = datasource.StringAttribute{
+		Required:            true,
+		MarkdownDescription: "Name of the set. Required, e.g. `\"guestbook\"`.",
+		Validators:          []validator.String{stringvalidator.RegexMatches(objectName, objectNameRule)},
+	}
+	attributes["namespace"] = datasource.StringAttribute{
+		Optional:            true,
+		MarkdownDescription: "Namespace of the Applications. Default: the provider's `namespace`, e.g. `\"argocd\"`.",
+		Validators:          []validator.String{stringvalidator.RegexMatches(labelValue, labelValueRule)},
+	}
+	return attributes
+}
 
 // forDataSource are attributes of a resource as those of a data source: the framework has types of
 // its own for each, with the same fields.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ type described interface {
 
 // everyAttribute calls visit with each attribute of the provider, its resources and its data
 // sources, with those that are nested in others.
-func everyAttribute(visit func(at string, a described, nested bool)) {
+func everyAttribute(visit func(at string, a described)) {
 	ctx := context.Background()
 	p := &argocdprogressive{}
 	var walk func(at string, attributes reflect.Value)
@@ -33,7 +34,7 @@ func everyAttribute(visit func(at string, a described, nested bool)) {
 			if object := a.FieldByName("NestedObject"); object.IsValid() {
 				inner = object.FieldByName("Attributes")
 			}
-			visit(here, a.Interface().(described), inner.IsValid())
+			visit(here, a.Interface().(described))
 			if inner.IsValid() {
 				walk(here, inner)
 			}
@@ -58,32 +59,73 @@ func everyAttribute(visit func(at string, a described, nested bool)) {
 	}
 }
 
+// What a description must have, each as one form that people and programs find.
 var (
-	// defaultOf: "Required", or what an optional attribute is when it is left out.
-	defaultOf = regexp.MustCompile(`Default: \S|Default, |Required\b|Exactly one of`)
-	// example: a value in the words of a configuration, after "e.g." or as the default.
-	example = regexp.MustCompile("(e\\.g\\. |Default: |default )[^.]*[`\"]")
+	// anyDefault is what an optional attribute is when it is left out.
+	anyDefault  = regexp.MustCompile(`\bDefault: \S`)
+	anyRequired = regexp.MustCompile(`\bRequired\b`)
+	// anyExample is a value as it stands in a configuration.
+	anyExample = regexp.MustCompile("\\be\\.g\\.\\s+(`[^`]+`|\"[^\"]+\")")
+	// afterEffect begins what is not about what the attribute does.
+	afterEffect = regexp.MustCompile(`,? ?\be\.g\.|\bDefault: |\bRequired\b`)
 )
+
+// lacks tells what a description does not say: what the attribute does, in three words at least, its
+// default or that it is required, and a value as an example.
+func lacks(text string, optional, required bool) []string {
+	var out []string
+	effect := text
+	if at := afterEffect.FindStringIndex(text); at != nil {
+		effect = text[:at[0]]
+	}
+	if len(strings.Fields(effect)) < 3 || !strings.HasSuffix(text, ".") {
+		out = append(out, "effect")
+	}
+	if optional && !anyDefault.MatchString(text) {
+		out = append(out, "default")
+	}
+	if required && !anyRequired.MatchString(text) {
+		out = append(out, "required")
+	}
+	if !anyExample.MatchString(text) {
+		out = append(out, "example")
+	}
+	return out
+}
+
+func TestWhatADescriptionLacksIsFound(t *testing.T) {
+	for text, want := range map[string]string{
+		"Name of the chart. Default: none, e.g. `\"podinfo\"`.":     "",
+		"Name of the chart, e.g. `\"podinfo\"`. Default: none.":     "",
+		"Options of Go templates. Default: none.":                   "example",
+		"What Suspended means. Default: `\"wait\"`.":                "example",
+		"Name of the chart, e.g. a word. Default: none.":            "example",
+		"Name of the chart, e.g. `\"podinfo\"`.":                    "default",
+		"Exactly one of `a` and `b`, e.g. `\"podinfo\"`.":           "default",
+		"Chart. Default: none, e.g. `\"podinfo\"`.":                 "effect",
+		"Default: none, e.g. `\"podinfo\"`.":                        "effect",
+		"Name of the chart. Default: none, e.g. `\"podinfo\"` here": "effect",
+		"": "effect default example",
+	} {
+		if got := strings.Join(lacks(text, true, false), " "); got != want {
+			t.Errorf("%q lacks %q, not %q", text, got, want)
+		}
+	}
+	if got := lacks("Name of the chart, e.g. `\"podinfo\"`.", false, true); !slices.Equal(got, []string{"required"}) {
+		t.Errorf("one that is required lacks %v", got)
+	}
+}
 
 func TestEveryAttributeSaysWhatItDoesAndItsDefaultWithAnExample(t *testing.T) {
 	seen := 0
-	everyAttribute(func(at string, a described, nested bool) {
+	everyAttribute(func(at string, a described) {
 		seen++
 		text := a.GetMarkdownDescription() + a.GetDescription()
 		if strings.HasSuffix(at, ".timeouts") && text == "" {
 			return // terraform-plugin-framework-timeouts gives it none
 		}
-		if len(text) < 10 || !strings.HasSuffix(strings.TrimSpace(text), ".") {
-			t.Errorf("%s: the description says not what it does: %q", at, text)
-		}
-		if !a.IsOptional() && !a.IsRequired() {
-			return
-		}
-		if !defaultOf.MatchString(text) {
-			t.Errorf("%s: the description tells no default: %s", at, text)
-		}
-		if !nested && !example.MatchString(text) {
-			t.Errorf("%s: the description shows no value: %s", at, text)
+		if missing := lacks(text, a.IsOptional(), a.IsRequired()); len(missing) > 0 {
+			t.Errorf("%s: the description lacks %s: %s", at, strings.Join(missing, ", "), text)
 		}
 	})
 	if seen < 400 {

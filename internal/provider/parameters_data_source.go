@@ -51,7 +51,7 @@ func (d *parametersDataSource) Schema(_ context.Context, _ datasource.SchemaRequ
 			"go_template": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether the set that uses the parameters has `go_template`: with it parameters are objects (`{{.path.basename}}`), without it texts " +
-					"(`{{path.basename}}`). Default: `false`.",
+					"(`{{path.basename}}`). Default: `false`, e.g. `true`.",
 			},
 			"go_template_options": schema.ListAttribute{
 				ElementType: types.StringType, Optional: true,
@@ -65,7 +65,7 @@ func (d *parametersDataSource) Schema(_ context.Context, _ datasource.SchemaRequ
 			"project": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "AppProject of the Applications: credentials of repositories that belong to one AppProject are used for that one only. " +
-					"Default: none, only credentials of no project, e.g. `\"default\"`.",
+					"Default: none (only credentials of no project), e.g. `\"default\"`.",
 			},
 			"parameters": schema.DynamicAttribute{
 				Computed: true,

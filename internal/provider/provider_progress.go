@@ -53,7 +53,7 @@ func progressAttribute() schema.Attribute {
 				Optional: true,
 				MarkdownDescription: "`\"text\"` for people, or `\"json\"`: an object on each line with `time`, `set`, `event` (`application`, `step_begins`, `step_soaks`, `step_ends`, `waiting` " +
 					"or `run`), `application`, `step`, `step_number`, `steps`, `status`, `text`, `done`, `total` and `eta_seconds`. Can be set with " +
-					"`" + envProgressFormat + "`. Default: `\"text\"`.",
+					"`" + envProgressFormat + "`. Default: `\"text\"`, e.g. `\"json\"`.",
 				Validators: []validator.String{stringvalidator.OneOf(string(progress.Text), string(progress.JSON))},
 			},
 			"kubernetes_events": schema.BoolAttribute{

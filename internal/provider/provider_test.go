@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -105,19 +104,6 @@ func TestSchemaIsValid(t *testing.T) {
 	for _, d := range resp.Diagnostics {
 		t.Errorf("%s: %s", d.Summary, d.Detail)
 	}
-}
-
-func TestEveryDescriptionGivesTheDefaultAndAnExample(t *testing.T) {
-	defaults, example := regexp.MustCompile(`Default: |Required\.`), regexp.MustCompile("e\\.g\\.\\s+`|Default: `")
-	walkAttributes(providerSchema().Attributes, "", func(name string, a schema.Attribute) {
-		text := a.GetMarkdownDescription()
-		if !defaults.MatchString(text) {
-			t.Errorf("%s: no default in %q", name, text)
-		}
-		if _, nested := a.(schema.SingleNestedAttribute); !nested && !example.MatchString(text) {
-			t.Errorf("%s: no example value in %q", name, text)
-		}
-	})
 }
 
 func TestSecretsAreSensitive(t *testing.T) {

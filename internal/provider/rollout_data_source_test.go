@@ -96,6 +96,16 @@ func TestTheHistoryHasTheNewestFirstAndReadsOldEntries(t *testing.T) {
 	if s := got[2].Steps[0]; !s.Started.IsNull() || !s.Done.IsNull() || !s.Applications.IsNull() {
 		t.Errorf("a step of an old entry is %+v", s)
 	}
+	late := newEntry()
+	late.Result, late.Outcomes[2].Outcome = argocd.ResultTimedOut, stepHeld
+	of := standing{state: stateIncomplete, record: *recordWith(late)}
+	if m := historyModels(of)[0]; m.Outcome.ValueString() != "timed_out" || m.Steps[2].Outcome.ValueString() != "held_back" {
+		t.Errorf("one that was too late, with a step that is held back: %+v", m)
+	}
+	// Values are for programs; people read words.
+	if text := summary(of); !strings.Contains(text, "### Last rollout: timed out\n") || !strings.Contains(text, "| held back |") || strings.Contains(text, "_") {
+		t.Errorf("its summary is\n%s", text)
+	}
 	now.state = stateRunning
 	if got := historyModels(now)[0].Outcome.ValueString(); got != stateRunning {
 		t.Errorf("one that runs is %q", got)

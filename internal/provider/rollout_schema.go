@@ -4,11 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
@@ -91,22 +89,12 @@ var (
 func (d *rolloutDataSource) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Where a set stands now, and what became of its last rollouts: for a look, an alert, a chart or the summary of a job. It only reads, " +
-			"also while another process rolls the set out. It is as good as the moment: with `depends_on` on the set, that is after its apply. Needs what a plan needs (examples/rbac/plan.yaml), and " +
-			"`get` on `leases` to tell a rollout that runs from one that was killed.",
-		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the set. Required, e.g. `\"guestbook\"`.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(objectName, objectNameRule)},
-			},
-			"namespace": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Namespace of the Applications. Default: the provider's `namespace`, e.g. `\"argocd\"`.",
-				Validators:          []validator.String{stringvalidator.RegexMatches(labelValue, labelValueRule)},
-			},
+			"also while another process rolls the set out. It is as good as the moment: with `depends_on` on the set, that is after its apply. Needs what " +
+			"examples/rbac/plan.yaml grants; `get` on `leases` is optional: without it a warning says that a rollout that runs is not told from one that was killed.",
+		Attributes: withSet(map[string]schema.Attribute{
 			"state": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "`\"running\"` (some process rolls it out at this moment), `\"complete\"`, `\"incomplete\"` (the last rollout has left something undone, or was told " +
+				MarkdownDescription: "Where the set stands, e.g. `\"complete\"`: `\"running\"` (some process rolls it out at this moment), `\"complete\"`, `\"incomplete\"` (the last rollout has left something undone, or was told " +
 					"to), `\"interrupted\"` (its process was killed) or `\"absent\"` (there is no such set).",
 			},
 			"running_by": schema.StringAttribute{
@@ -114,9 +102,10 @@ func (d *rolloutDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 				MarkdownDescription: "Who rolls it out at this moment, e.g. `\"ci@runner-3, process 4711, run 5b8c...\"`. Null when nobody does.",
 			},
 			"applications": schema.MapNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "The Applications, by name: those that are live, and those that the last rollout was still to create.",
-				NestedObject:        schema.NestedAttributeObject{Attributes: appStatusAttributes()},
+				Computed: true,
+				MarkdownDescription: "The Applications, by name: those that are live, and those that the last rollout was still to create, e.g. " +
+					"`data.argocdprogressive_rollout.guestbook.applications[\"dev-guestbook\"].status`.",
+				NestedObject: schema.NestedAttributeObject{Attributes: appStatusAttributes()},
 			},
 			"history": schema.ListNestedAttribute{
 				Computed:            true,
@@ -130,10 +119,10 @@ func (d *rolloutDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 			},
 			"applicationset_yaml": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "The ApplicationSet as it was applied last, as YAML for `kubectl`: how to go back to the controller in the cluster. " +
-					"Null where there is no record of the set.",
+				MarkdownDescription: "The ApplicationSet as it was applied last, as YAML for `kubectl`: how to go back to the controller in the cluster, e.g. " +
+					"`terraform output -raw applicationset_yaml > guestbook.yaml`. Null where there is no record of the set.",
 			},
-		},
+		}),
 	}
 }
 
@@ -148,46 +137,47 @@ func computedNumber(description string) schema.Attribute {
 
 func appStatusAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"step": computedText("The step that it is rolled out in, as in `waves`."),
-		"status": computedText("As in Argo CD's progressive syncs: `\"Waiting\"` (its target is not deployed, and its turn has not come, or it has drifted), `\"Pending\"` (written, and its sync has not begun), " +
+		"step": computedText("The step that it is rolled out in, as in `waves`, e.g. `\"step 01: envLabel in [env-dev]\"`."),
+		"status": computedText("Where it stands, as in Argo CD's progressive syncs, e.g. `\"Healthy\"`: `\"Waiting\"` (its target is not deployed, and its turn has not come, or it has drifted), `\"Pending\"` (written, and its sync has not begun), " +
 			"`\"Progressing\"`, `\"Healthy\"` (at its target); and `\"Failed\"` or `\"Deleting\"`, which Argo CD does not have."),
 		"sync":     computedText("Sync status as Argo CD gives it, e.g. `\"Synced\"`. Null where there is none yet."),
 		"health":   computedText("Health as Argo CD gives it, e.g. `\"Healthy\"`. Null where there is none yet."),
-		"revision": computedText("The revision that is deployed, one for each source, separated by commas. Null before the first sync."),
-		"message":  computedText("What it waits for, or what is wrong. Null where all is well."),
+		"revision": computedText("The revision that is deployed, one for each source, separated by commas, e.g. `\"1f3a9c2b8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a\"`. Null before the first sync."),
+		"message":  computedText("What it waits for, or what is wrong, e.g. `\"it does not exist yet\"`. Null where all is well."),
 	}
 }
 
 func historyAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"id":               computedText("What identifies the rollout; it stands in the lock and in the record as well."),
+		"id":               computedText("What identifies the rollout; it stands in the lock and in the record as well, e.g. `\"5b8c1d0e2f3a4b5c6d7e8f9a0b1c2d3e\"`."),
 		"started":          computedText("When it began (RFC 3339, UTC), e.g. `\"2026-01-02T03:04:05Z\"`."),
-		"ended":            computedText("When it ended. Null while it runs, and for one whose process was killed."),
-		"duration_seconds": computedNumber("How long it took, in seconds. Null where `ended` is."),
+		"ended":            computedText("When it ended, e.g. `\"2026-01-02T03:09:05Z\"`. Null while it runs, and for one whose process was killed."),
+		"duration_seconds": computedNumber("How long it took, in seconds, e.g. `360`. Null where `ended` is."),
 		"actor":            computedText("Who ran Terraform, e.g. `\"ci@runner-3\"`."),
-		"outcome":          computedText("`\"succeeded\"`, `\"failed\"`, `\"cancelled\"`, `\"timed out\"`, `\"running\"` or `\"interrupted\"`."),
-		"reason":           computedText("Why it did not succeed, in one line. Null where it did, or where that is not known."),
+		"outcome":          computedText("How it ended, e.g. `\"succeeded\"`; else `\"failed\"`, `\"cancelled\"`, `\"timed_out\"`, `\"running\"` or `\"interrupted\"`."),
+		"reason":           computedText("Why it did not succeed, in one line, e.g. `\"its time was over in \\\"step 02: envLabel in [env-prod]\\\"\"`. Null where it did, or where that is not known."),
 		"pins": schema.ListNestedAttribute{
-			Computed:            true,
-			MarkdownDescription: "The revisions that names (branches, tags, ranges) meant for the rollout, sorted.",
+			Computed: true,
+			MarkdownDescription: "The revisions that names (branches, tags, ranges) meant for the rollout, sorted, e.g. " +
+				"`[{ repo_url = \"https://github.com/infra-team/cluster-deployments.git\", target_revision = \"main\", ... }]`.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"repo_url":        computedText("URL of the repository, without credentials."),
-				"chart":           computedText("Name of the chart. Null for other sources than Helm repositories."),
-				"target_revision": computedText("The name, e.g. `\"main\"`."),
-				"revision":        computedText("What it meant, e.g. a commit SHA."),
+				"repo_url":        computedText("URL of the repository, without credentials, e.g. `\"https://github.com/infra-team/cluster-deployments.git\"`."),
+				"chart":           computedText("Name of the chart, e.g. `\"podinfo\"`. Null for other sources than Helm repositories."),
+				"target_revision": computedText("The name that was resolved, e.g. `\"main\"`."),
+				"revision":        computedText("What it meant, a commit SHA, a version or a digest, e.g. `\"1f3a9c2b8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a\"`."),
 			}},
 		},
 		"steps": schema.ListNestedAttribute{
 			Computed:            true,
-			MarkdownDescription: "How each step ended. Empty while the rollout runs, and for one whose process was killed.",
+			MarkdownDescription: "How each step ended, in order, e.g. `data.argocdprogressive_rollout.guestbook.history[0].steps[0].outcome`. Empty while the rollout runs, and for one whose process was killed.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
-				"step":             computedText("The label of the step, as in `waves`."),
-				"outcome":          computedText("`\"done\"`, `\"failed\"`, `\"open\"` (not finished, or not begun) or `\"held back\"`."),
-				"started":          computedText("When it began. Null where nothing of it had to be rolled out."),
-				"ended":            computedText("When it ended. Null where `started` is."),
-				"duration_seconds": computedNumber("How long it took, in seconds. Null where `started` is."),
-				"done":             computedNumber("How many of its Applications were at their target in the end. Null in entries of earlier versions."),
-				"applications":     computedNumber("How many Applications it had. Null in entries of earlier versions."),
+				"step":             computedText("The label of the step, as in `waves`, e.g. `\"step 01: envLabel in [env-dev]\"`."),
+				"outcome":          computedText("How it ended, e.g. `\"done\"`; else `\"failed\"`, `\"open\"` (not finished, or not begun) or `\"held_back\"` (by `stop_after_step`)."),
+				"started":          computedText("When it began, e.g. `\"2026-01-02T03:04:05Z\"`. Null where nothing of it had to be rolled out."),
+				"ended":            computedText("When it ended, e.g. `\"2026-01-02T03:06:05Z\"`. Null where `started` is."),
+				"duration_seconds": computedNumber("How long it took, in seconds, e.g. `120`. Null where `started` is."),
+				"done":             computedNumber("How many of its Applications were at their target in the end, e.g. `12`. Null in entries of earlier versions."),
+				"applications":     computedNumber("How many Applications it had, e.g. `12`. Null in entries of earlier versions."),
 			}},
 		},
 	}
