@@ -162,6 +162,8 @@ func told(t *testing.T, events <-chan rollout.Event, want int) string {
 			switch {
 			case !open:
 				return strings.Join(append(out, "closed"), ", ")
+			case e.Away:
+				out = append(out, "away")
 			case e.Listed:
 				out = append(out, "listed")
 			case e.Live == nil:

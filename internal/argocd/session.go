@@ -131,6 +131,7 @@ func (s *Session) Do(ctx context.Context, action rollout.Action) rollout.Result 
 	default:
 		result.Err = err
 		result.Hopeless = errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrForbidden)
+		result.Unsure = action.Sync != nil && (transient(err) || isStale(err)) // a try before the last may have arrived
 	}
 	return result
 }

@@ -78,7 +78,7 @@ type follower struct {
 	events chan<- rollout.Event
 	// version is what the next watch starts from.
 	version string
-	// listed tells that the end of the list has been told.
+	// listed tells that the end of the list has been told, and that the watch has not been interrupted since.
 	listed bool
 	// news counts what the watch has told.
 	news int
@@ -96,13 +96,23 @@ func (f *follower) start(found []*unstructured.Unstructured, fresh bool) bool {
 	return !fresh || f.list()
 }
 
-// list tells the end of the list, once. It reports whether to go on.
+// list tells the end of the list, or of what an interrupted watch has missed, once. It reports
+// whether to go on.
 func (f *follower) list() bool {
 	if f.listed {
 		return true
 	}
 	f.listed = true
 	return f.send(rollout.Event{Listed: true})
+}
+
+// away tells that the watch is interrupted, once. It reports whether to go on.
+func (f *follower) away() bool {
+	if f.ctx.Err() != nil || !f.listed {
+		return f.ctx.Err() == nil
+	}
+	f.listed = false
+	return f.send(rollout.Event{Away: true})
 }
 
 // run follows until the context ends or the watch is lost for good.
@@ -112,6 +122,9 @@ func (f *follower) run() {
 	for {
 		began, news := retry.now(), f.news
 		err := f.follow()
+		if !f.away() {
+			return
+		}
 		if expired(err) {
 			err = f.relist()
 		}
@@ -148,6 +161,9 @@ func (f *follower) follow() error {
 		w, err = f.client.apps(f.owner.Namespace).Watch(f.ctx, metav1.ListOptions{
 			LabelSelector: f.selector(), ResourceVersion: f.version, AllowWatchBookmarks: true, TimeoutSeconds: &length,
 		})
+		if err != nil {
+			f.away()
+		}
 		return err
 	})
 	if err != nil {
@@ -215,12 +231,13 @@ func (f *follower) changed(obj *unstructured.Unstructured) error {
 }
 
 // gone handles the end of an Application as the watch sees it: also one that has lost our label
-// ends there. Only when nothing had been waiting for its deletion is it worth a look.
+// ends there, even while it is being deleted. So whether it is gone is worth a look: on that the next
+// step of a deletion depends.
 func (f *follower) gone(obj *unstructured.Unstructured) error {
 	if !f.ours(obj) && f.latest(obj.GetName()) == nil {
 		return nil
 	}
-	if obj.GetDeletionTimestamp() == nil && f.selector() != "" {
+	if f.selector() != "" {
 		current, err := f.fetch(f.ctx, obj.GetName())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -250,7 +267,9 @@ func (f *follower) relist() error {
 		// One that we have created since the list was made is not gone.
 		old := known[name]
 		if there[name] != string(old.GetUID()) && rank(old) <= versionRank(version) {
-			f.vanished(name, string(old.GetUID()))
+			if err := f.gone(old); err != nil {
+				return err
+			}
 		}
 	}
 	slices.SortFunc(found, compareNames)

@@ -26,10 +26,10 @@ func TestWatchHeals(t *testing.T) {
 	}{
 		{"a watch that ends in order goes on after the last event",
 			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}}, {request: "WATCH 12", body: []any{event("MODIFIED", liveApp("b", "u-b", "13"))}, hold: true}},
-			"a u-a@12, b u-b@13", "LIST, WATCH 10, sleep 100ms, WATCH 12"},
+			"a u-a@12, away, b u-b@13, listed", "LIST, WATCH 10, sleep 100ms, WATCH 12"},
 		{"a bookmark moves the start of the next watch",
 			[]step{{request: "WATCH 10", body: []any{bookmark("90")}}, {request: "WATCH 90", body: []any{event("MODIFIED", liveApp("a", "u-a", "91"))}, hold: true}},
-			"a u-a@91", "LIST, WATCH 10, sleep 100ms, WATCH 90"},
+			"away, a u-a@91, listed", "LIST, WATCH 10, sleep 100ms, WATCH 90"},
 		{"an event that is older than what is known is dropped",
 			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "4")), event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
 			"a u-a@12", "LIST, WATCH 10"},
@@ -37,29 +37,29 @@ func TestWatchHeals(t *testing.T) {
 			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", other), event("DELETED", deleting(other)), event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
 			"a u-a@12", "LIST, WATCH 10"},
 		{"a deletion tells the UID, and a new one of the same name is told",
-			[]step{{request: "WATCH 10", body: []any{event("DELETED", deleting(liveApp("a", "u-a", "12"))), event("ADDED", liveApp("a", "u-n", "13"))}, hold: true}},
-			"gone a u-a, a u-n@13", "LIST, WATCH 10"},
+			[]step{{request: "WATCH 10", body: []any{event("DELETED", deleting(liveApp("a", "u-a", "12"))), event("ADDED", liveApp("a", "u-n", "13"))}, hold: true}, {request: "GET a", body: []any{liveApp("a", "u-n", "13")}}},
+			"gone a u-a, a u-n@13", "LIST, WATCH 10, GET a"},
 		{"a deletion without a finalizer is made sure of",
 			[]step{{request: "WATCH 10", body: []any{event("DELETED", liveApp("a", "u-a", "12"))}, hold: true}, {request: "GET a", status: 404, body: []any{status(404, metav1.StatusReasonNotFound, 0)}}},
 			"gone a u-a", "LIST, WATCH 10, GET a"},
 		{"an expired watch lists again and tells what has changed and what is gone",
 			[]step{{request: "WATCH 10", body: []any{event("ERROR", status(410, metav1.StatusReasonExpired, 0))}},
-				{request: "LIST", body: listed("50", liveApp("b", "u-b", "40"), liveApp("c", "u-c", "41"))}, {request: "WATCH 50", hold: true}},
-			"gone a u-a, b u-b@40, c u-c@41", "LIST, WATCH 10, LIST"},
+				{request: "LIST", body: listed("50", liveApp("b", "u-b", "40"), liveApp("c", "u-c", "41"))}, {request: "GET a", status: 404, body: []any{status(404, metav1.StatusReasonNotFound, 0)}}, {request: "WATCH 50", hold: true}},
+			"away, gone a u-a, b u-b@40, c u-c@41, listed", "LIST, WATCH 10, LIST, GET a"},
 		{"a watch whose start has expired lists again",
 			[]step{{request: "WATCH 10", status: 410, body: []any{status(410, metav1.StatusReasonExpired, 0)}},
-				{request: "LIST", body: listed("50", liveApp("a", "u-n", "40"), liveApp("b", "u-b", "6"))}, {request: "WATCH 50", hold: true}},
-			"gone a u-a, a u-n@40, b u-b@6", "LIST, WATCH 10, LIST"},
+				{request: "LIST", body: listed("50", liveApp("a", "u-n", "40"), liveApp("b", "u-b", "6"))}, {request: "GET a", body: []any{liveApp("a", "u-n", "40")}}, {request: "WATCH 50", hold: true}},
+			"away, gone a u-a, a u-n@40, b u-b@6, listed", "LIST, WATCH 10, LIST, GET a"},
 		{"a throttled watch waits as long as it is told",
 			[]step{{request: "WATCH 10", status: 429, body: []any{status(429, metav1.StatusReasonTooManyRequests, 7)}}, {request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
-			"a u-a@12", "LIST, WATCH 10, sleep 7s, WATCH 10"},
+			"away, a u-a@12, listed", "LIST, WATCH 10, sleep 7s, WATCH 10"},
 		{"a server that is not ready is asked again, ever later",
 			[]step{{request: "WATCH 10", status: 503, body: []any{status(503, metav1.StatusReasonServiceUnavailable, 0)}}, {request: "WATCH 10", status: 500, body: []any{status(500, metav1.StatusReasonInternalError, 0)}},
 				{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
-			"a u-a@12", "LIST, WATCH 10, sleep 100ms, WATCH 10, sleep 200ms, WATCH 10"},
+			"away, a u-a@12, listed", "LIST, WATCH 10, sleep 100ms, WATCH 10, sleep 200ms, WATCH 10"},
 		{"credentials that expired are renewed once",
 			[]step{{request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}, {request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
-			"a u-a@12", "LIST, WATCH 10, sleep 100ms, WATCH 10"},
+			"away, a u-a@12, listed", "LIST, WATCH 10, sleep 100ms, WATCH 10"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, client := newScript(t, append([]step{start}, test.steps...)...)
@@ -96,12 +96,12 @@ func TestARunBeginsWithWhatItsCallerHasListed(t *testing.T) {
 			[]step{{request: "WATCH 10", hold: true}},
 			"a u-a@5, b u-b@6, listed", "LIST, WATCH 10"},
 		{"and knows what has happened since before it decides anything", nil,
-			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12")), event("DELETED", deleting(liveApp("b", "u-b", "13")))}, hold: true}},
-			"a u-a@5, b u-b@6, a u-a@12, gone b u-b, listed", "LIST, WATCH 10"},
+			[]step{{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12")), event("DELETED", deleting(liveApp("b", "u-b", "13")))}, hold: true}, {request: "GET b", status: 404, body: []any{status(404, metav1.StatusReasonNotFound, 0)}}},
+			"a u-a@5, b u-b@6, a u-a@12, gone b u-b, listed", "LIST, WATCH 10, GET b"},
 		{"and lists again when the API server has forgotten it", nil,
 			[]step{{request: "WATCH 10", status: 410, body: []any{status(410, metav1.StatusReasonExpired, 0)}},
-				{request: "LIST", body: listed("50", liveApp("b", "u-b", "40"))}, {request: "WATCH 50", hold: true}},
-			"a u-a@5, b u-b@6, gone a u-a, b u-b@40, listed", "LIST, WATCH 10, LIST"},
+				{request: "LIST", body: listed("50", liveApp("b", "u-b", "40"))}, {request: "GET a", status: 404, body: []any{status(404, metav1.StatusReasonNotFound, 0)}}, {request: "WATCH 50", hold: true}},
+			"a u-a@5, b u-b@6, gone a u-a, b u-b@40, listed", "LIST, WATCH 10, LIST, GET a"},
 		{"and decides nothing before there is a watch", nil,
 			[]step{{request: "WATCH 10", status: 503, body: []any{status(503, metav1.StatusReasonServiceUnavailable, 0)}},
 				{request: "WATCH 10", body: []any{event("MODIFIED", liveApp("a", "u-a", "12"))}, hold: true}},
@@ -155,6 +155,8 @@ func TestWatchGivesUp(t *testing.T) {
 		{"at once, when it may not watch", []step{{request: "WATCH 10", status: 403, body: []any{status(403, metav1.StatusReasonForbidden, 0)}}}, ErrForbidden, "watch applications.argoproj.io argocd: said the server"},
 		{"when renewed credentials are refused as well", []step{{request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}, {request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}}, ErrUnauthorized, "said the server"},
 		{"when an Application has lost our label", []step{{request: "WATCH 10", body: []any{event("DELETED", liveApp("a", "u-a", "12"))}, hold: true}, {request: "GET a", body: []any{stripped}}}, ErrWatchLost, "from Application argocd/a"},
+		{"when an Application has lost our label while it was being deleted", []step{{request: "WATCH 10", body: []any{event("DELETED", deleting(liveApp("a", "u-a", "12")))}, hold: true}, {request: "GET a", body: []any{stripped}}}, ErrWatchLost, "from Application argocd/a"},
+		{"when an Application has lost our label while the watch was expired", []step{{request: "WATCH 10", status: 410, body: []any{status(410, metav1.StatusReasonExpired, 0)}}, {request: "LIST", body: listed("50")}, {request: "GET a", body: []any{stripped}}}, ErrWatchLost, "from Application argocd/a"},
 		{"when an Application has lost its owner", []step{{request: "WATCH 10", body: []any{event("MODIFIED", without(liveApp("a", "u-a", "12"), "annotations"))}, hold: true}}, ErrWatchLost, "from Application argocd/a"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -164,7 +166,7 @@ func TestWatchGivesUp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := told(t, events, 100), "a u-a@5, listed, closed"; got != want {
+			if got, want := told(t, events, 100), "a u-a@5, listed, away, closed"; got != want {
 				t.Errorf("told %s, want %s", got, want)
 			}
 			err = session.Err()

@@ -54,6 +54,8 @@ var failureTexts = map[rollout.Kind]struct {
 		"Somebody has synced another revision. See who: argocd app history APP"},
 	rollout.KindChanged: {"Application changed by someone else",
 		"Make sure that nothing else manages it (its managedFields tell): GET --show-managed-fields"},
+	rollout.KindOvertaken: {"Automated sync switched on",
+		"Somebody has switched automated sync on during the rollout. See who, and make sure that it does not happen again (a parent Application with self-heal?): GET --show-managed-fields"},
 	rollout.KindSkipReconcile: {"Reconciliation switched off",
 		"Let Argo CD reconcile it again: kubectl -n NS annotate applications.argoproj.io NAME argocd.argoproj.io/skip-reconcile-"},
 	rollout.KindSilent: {"No answer from Argo CD",

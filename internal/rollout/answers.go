@@ -7,6 +7,10 @@ func (e *engine) result(now time.Time, r Result) {
 	a := e.apps[r.Action.App]
 	a.busy = false
 	e.outstanding--
+	if a.abandoned {
+		a.abandoned = false
+		e.abandoned--
+	}
 	if r.Live != nil {
 		a.store(r.Live, now)
 	}
@@ -36,6 +40,13 @@ func (e *engine) refused(a *app, r Result, now time.Time) {
 	}
 	e.hopeless = e.hopeless || r.Hopeless || r.Action.Verb == DisableAutomated
 	e.failWith(a, Failure{Kind: KindRequest, Said: r.Err.Error(), Err: r.Err, Doing: string(r.Action.Verb)}, now)
+	if r.Unsure && a.state == failed {
+		// Its operation would deploy after the apply has failed: the next state that is seen tells.
+		a.stuck, a.unsure = a.sentOn, now.Add(unsureDelay)
+		e.begin(a, givingUp)
+		a.deadline = a.unsure.Add(terminateTimeout)
+		e.giveUp(a, now)
+	}
 }
 
 // conflicted waits for a newer state, or looks again soon should none be seen.
@@ -54,6 +65,9 @@ func (e *engine) conflicted(a *app, r Result, now time.Time) {
 }
 
 func (e *engine) accepted(a *app, r Result, now time.Time) {
+	if a.state == failed {
+		return // it was not waited for any more; an operation that it has started is ended
+	}
 	switch r.Action.Verb {
 	case Write:
 		a.wrote, a.unsynced = true, true

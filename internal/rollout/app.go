@@ -33,14 +33,17 @@ type app struct {
 	early time.Time // when a refresh before a deletion was asked for without letting it settle
 
 	state  state
-	reason string    // what is waited for, in words
-	busy   bool      // an action has not been answered yet
-	sent   time.Time // when it was sent,
-	sentOn string    // and the version known then
-	stuck  string    // the version on which a request met a conflict,
-	retry  time.Time // until when a newer one is waited for,
-	unsure time.Time // and until when the operation may have been accepted all the same
-	wake   time.Time
+	reason string // what is waited for, in words
+	busy   bool   // an action has not been answered yet,
+	// abandoned: and is not waited for any more
+	abandoned bool
+	sent      time.Time // when it was sent,
+	sentOn    string    // and the version known then,
+	verb      Verb      // and what it asks for
+	stuck     string    // the version on which a request met a conflict,
+	retry     time.Time // until when a newer one is waited for,
+	unsure    time.Time // and until when the operation may have been accepted all the same
+	wake      time.Time
 
 	deadline    time.Time
 	stopped     time.Time // since when the deadline stands still
@@ -72,6 +75,9 @@ type app struct {
 	leads   []Source // it finds out what these mean now
 	waiters []*app   // those that wait for that
 	waits   *app
+
+	offBy      time.Time // until when its automated sync must be off
+	switchedOn int       // how often somebody has switched it on in this run
 
 	sick  sickness // of a done one
 	since time.Time

@@ -10,7 +10,11 @@ import (
 // look decides what to do next with one Application. It is called at every news about it and
 // whenever its time has come, and may be called at any other time: it only looks at facts.
 func (e *engine) look(a *app, now time.Time) {
-	if a.busy || e.over {
+	if e.over {
+		return
+	}
+	if a.busy {
+		e.unanswered(a, now)
 		return
 	}
 	if a.held(now) {
@@ -23,14 +27,13 @@ func (e *engine) look(a *app, now time.Time) {
 	}
 	switch a.state {
 	case idle:
-		if e.stage == disabling {
-			e.disable(a, now)
-		}
+		e.disable(a, now)
 		if a.next && !a.aside && !e.halted() {
 			e.prepare(a, now)
 		}
 		return
 	case done, failed:
+		e.disable(a, now)
 		return
 	case givingUp:
 		e.giveUp(a, now)

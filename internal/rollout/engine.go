@@ -42,7 +42,8 @@ type engine struct {
 	noStep []*app
 	groups [][]*app
 
-	listed  bool
+	listed  bool      // everything that has happened is known
+	since   time.Time // when the watch was interrupted, zero when it is not
 	stage   stage
 	step    int // index into steps, or groups when removing
 	queue   []*app
@@ -52,7 +53,6 @@ type engine struct {
 	rolls   bool      // the step has something to roll out
 	soaks   bool      // the step must stay healthy for a while before it is done,
 	soaking time.Time // and does so since then
-	held    []*app
 	pins    Pins
 	leaders map[Source]*app
 
@@ -62,7 +62,8 @@ type engine struct {
 	gateCheck time.Time     // when the first of them may have used up its grace
 
 	automated   map[string]*app // those whose automated sync is still on
-	outstanding int             // actions that are not answered yet
+	outstanding int             // actions that are not answered yet,
+	abandoned   int             // and those of them that nobody waits for any more
 
 	actions  []Action
 	timers   timers
@@ -89,7 +90,7 @@ const (
 func newEngine(plan Plan, opt Options, now time.Time) *engine {
 	e := &engine{
 		plan: plan, opt: opt, apps: map[string]*app{}, steps: make([][]*app, len(plan.Steps)),
-		story: story{told: now}, pins: Pins{}, leaders: map[Source]*app{}, unwell: map[*app]bool{}, unwellIn: make([]int, len(plan.Steps)),
+		automated: map[string]*app{}, story: story{told: now}, pins: Pins{}, leaders: map[Source]*app{}, unwell: map[*app]bool{}, unwellIn: make([]int, len(plan.Steps)),
 	}
 	for s, r := range plan.Pins {
 		e.pins[s] = r
@@ -107,7 +108,7 @@ func newEngine(plan Plan, opt Options, now time.Time) *engine {
 	}
 	for _, name := range plan.Held {
 		a := &app{name: name, label: heldLabel, aside: true}
-		e.apps[name], e.held = a, append(e.held, a)
+		e.apps[name] = a
 	}
 	for _, names := range plan.Removals {
 		var group []*app
@@ -126,8 +127,11 @@ func newEngine(plan Plan, opt Options, now time.Time) *engine {
 // observe takes in one event.
 func (e *engine) observe(now time.Time, ev Event) {
 	switch {
+	case ev.Away:
+		e.away(now)
+		return
 	case ev.Listed:
-		e.listed = true
+		e.back(now)
 		e.pump(now)
 		return
 	case e.apps[ev.Name] == nil:
@@ -144,6 +148,7 @@ func (e *engine) observe(now time.Time, ev Event) {
 // note reacts to news about an Application: it watches over the done ones and drives the others.
 func (e *engine) note(a *app, now time.Time) {
 	a.answered(now)
+	e.keepOff(a, now)
 	switch a.state {
 	case done:
 		e.checkup(a, now)
@@ -157,8 +162,9 @@ func (e *engine) note(a *app, now time.Time) {
 // do sends an action; until it is answered nothing else is decided about the Application.
 func (e *engine) do(a *app, action Action, now time.Time) {
 	action.App = a.name
-	a.busy, a.sent, a.sentOn = true, now, a.version()
+	a.busy, a.sent, a.sentOn, a.verb = true, now, a.version(), action.Verb
 	e.outstanding++
+	e.wakeAt(a, now.Add(answerPatience))
 	e.actions = append(e.actions, action)
 }
 

@@ -45,8 +45,8 @@ func TestEnteringAnApplication(t *testing.T) {
 		},
 		"a step is proven where an interrupted run has begun the next one": func(t *testing.T) {
 			d := newDesk(t, planOf("a", "b", "c"), deskOptions())
-			d.see("a", there)
-			d.see("b", there, func(l *Live) { l.StepLabel = "step 02: x" })
+			d.see("a", there, endedAt(0))
+			d.see("b", there, endedAt(5*time.Second), func(l *Live) { l.StepLabel, l.Operation.Target = "step 02: x", "new" })
 			d.see("c", old)
 			d.listed()
 			if d.e.step != 1 {
@@ -56,6 +56,24 @@ func TestEnteringAnApplication(t *testing.T) {
 			d.pass(5 * time.Second)
 			d.asked("c", Write)
 			d.quiet()
+		},
+		"a step is not proven by what was rolled out later in another rollout": func(t *testing.T) {
+			for name, earlier := range map[string]func(*Live){
+				"before the step was":                  endedAt(-time.Minute),
+				"too soon after the step":              endedAt(4 * time.Second),
+				"by an operation that is not ours":     func(l *Live) { endedAt(time.Minute)(l); l.Operation.Target = "" },
+				"in another order of steps":            func(l *Live) { endedAt(time.Minute)(l); l.StepLabel = "step 01: x" },
+				"at a time that Argo CD does not tell": func(l *Live) { l.Ended = time.Time{} },
+			} {
+				d := newDesk(t, planOf("a", "b", "c"), deskOptions())
+				d.see("a", there, endedAt(0))
+				d.see("b", there, func(l *Live) { l.StepLabel, l.Operation.Target = "step 02: x", "new" }, earlier)
+				d.see("c", old)
+				d.listed()
+				if d.e.step != 0 {
+					t.Errorf("%s: in step %d, not 0", name, d.e.step)
+				}
+			}
 		},
 		"what is at its target gets only its mark where the step is another one": func(t *testing.T) {
 			d := newDesk(t, planOf("a"), deskOptions())

@@ -20,6 +20,7 @@ func (e *engine) failWith(a *app, f Failure, now time.Time) {
 	e.rest(a, failed)
 	e.left--
 	e.stillRunning(a, now)
+	e.keepOff(a, now)
 	if e.halted() {
 		if e.stop == StopNone {
 			e.dropWaiting(now)
@@ -75,6 +76,10 @@ func (a *app) waitsOnly() bool {
 
 // giveUp waits for the end of an operation that was terminated.
 func (e *engine) giveUp(a *app, now time.Time) {
+	if a.inDoubt(now) {
+		e.wakeAt(a, a.unsure)
+		return
+	}
 	if !a.ours() || !now.Before(a.deadline) {
 		e.giveUpEnded(a, now)
 		return

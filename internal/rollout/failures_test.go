@@ -234,7 +234,7 @@ func TestAllowedFailures(t *testing.T) {
 			d.listed()
 			d.accept(d.asked("a", Write))
 			d.fail("b")
-			d.pass(time.Hour / 10)
+			d.pass(time.Minute)
 			d.state("a", awaiting)
 			d.see("c", func(l *Live) { *l = Live{Name: "c", UID: "uid-c"} })
 			if d.e.over {

@@ -85,6 +85,9 @@ func (e *engine) patience(a *app) time.Time {
 // gateOpen tells whether all earlier steps are healthy. What is not healthy for too long stops the
 // rollout.
 func (e *engine) gateOpen(now time.Time) bool {
+	if !e.listed || len(e.automated) > 0 {
+		return false
+	}
 	if e.stage != stepping || e.opt.IgnoreUnhealthyEarlier || !e.unwellEarlier() {
 		e.gate, e.gateCheck = time.Time{}, time.Time{}
 		return true
@@ -99,12 +102,23 @@ func (e *engine) gateOpen(now time.Time) bool {
 func (e *engine) stepBack(a *app, now time.Time) {
 	waiters := e.stopLeading(a)
 	e.rest(a, idle)
-	a.reason = "an earlier step is not healthy"
+	a.reason = e.closedFor()
 	at, _ := slices.BinarySearchFunc(e.queue, a.name, func(q *app, name string) int { return strings.Compare(q.name, name) })
 	e.queue = slices.Insert(e.queue, at, a)
 	for _, other := range waiters {
 		e.look(other, now)
 	}
+}
+
+// closedFor says why nothing may start.
+func (e *engine) closedFor() string {
+	switch {
+	case !e.listed:
+		return "the watch is interrupted; waiting until it has caught up"
+	case len(e.automated) > 0:
+		return "automated sync was switched on meanwhile; waiting until it is off again"
+	}
+	return "an earlier step is not healthy"
 }
 
 // soaked tells whether the step, all of whose Applications are done, has been healthy for long

@@ -73,6 +73,7 @@ func TestHeldBack(t *testing.T) {
 			d.land("a")
 			d.pass(5 * time.Second)
 			d.see("h", automatedOn) // somebody switches it on again
+			d.accept(d.asked("h", DisableAutomated))
 			d.pass(time.Minute)
 			d.see("h", func(l *Live) { l.Operation = Operation{Pending: "?", Token: "?", Phase: Running} })
 			d.land("b")

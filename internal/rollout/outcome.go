@@ -129,6 +129,7 @@ const (
 	KindDeleting         Kind = "being deleted"
 	KindSuperseded       Kind = "synced to another revision by someone else"
 	KindChanged          Kind = "changed by someone else"
+	KindOvertaken        Kind = "synced by automated sync before its turn"
 	KindSkipReconcile    Kind = "reconciliation switched off"
 	KindSilent           Kind = "no answer from Argo CD"
 	KindRequest          Kind = "request refused"

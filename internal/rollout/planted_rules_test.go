@@ -90,6 +90,32 @@ var rules = map[string]struct {
 		},
 		want: "was synced 2 times",
 	},
+	"automated sync that is switched on in the middle is overlooked": {
+		arrange: func(sc *scenario) { sc.w.after(2*time.Second, func() { sc.w.automatic(sc.w.apps["c"]) }) },
+		plant: func(sc *scenario) {
+			sc.lie("c", func(l *Live) { l.AutomatedOn, l.Hash = false, strings.TrimSuffix(l.Hash, "+auto") })
+		},
+		want: "written while automated sync of c is on",
+	},
+	"silence counts as health": {
+		arrange: func(sc *scenario) {
+			a := sc.w.apps["a"]
+			sc.w.after(6*time.Second, func() { sc.w.interrupt(20 * time.Second) })
+			for at, health := range map[time.Duration]string{7 * time.Second: Degraded, 40 * time.Second: Healthy} {
+				sc.w.after(at, func() { sc.w.setTruth(a, deployed{a.truth.content, health}) })
+			}
+		},
+		plant: func(sc *scenario) { sc.always(func(e *engine) { e.listed = true }) },
+		want:  "a counts as done, but",
+	},
+	"what a killed run has synced a moment ago counts as done": {
+		resumed: true,
+		plant: func(sc *scenario) {
+			sc.opt.MinHealthy = 2 * time.Minute
+			sc.planted = func() { sc.w.session.engine.opt.MinHealthy = 0 }
+		},
+		want: "counts as done already, but was not healthy for 2m0s",
+	},
 	"a failed operation is waited for": {
 		arrange: func(sc *scenario) { sc.w.apps["a"].nature.fails, sc.w.apps["a"].nature.limit = 9, 0 },
 		plant: func(sc *scenario) {
@@ -297,7 +323,7 @@ var rules = map[string]struct {
 		want: "h is held back, but asked to prepare deletion",
 	},
 	"automated sync of what is held back stays on": {
-		plant: func(sc *scenario) { sc.planted = func() { sc.w.session.engine.held = nil } },
+		plant: func(sc *scenario) { sc.planted = func() { delete(sc.w.session.engine.apps, "h") } },
 		want:  "written while automated sync of h is on",
 	},
 	"deletions go in the wrong order": {
@@ -341,6 +367,7 @@ var rules = map[string]struct {
 	"a leader that fails hands nothing on": {
 		arrange: func(sc *scenario) {
 			sc.plan = unresolved(sc.plan)
+			sc.w.apps["a"].auto, sc.w.apps["a"].hash = false, "old" // it leads
 			sc.opt.MaxFailures = 1
 			sc.config = func(s *session) {
 				s.failRequests = func(a Action) (bool, error) {

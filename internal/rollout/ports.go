@@ -9,8 +9,9 @@ import (
 type Cluster interface {
 	// Watch sends one Event for every live Application of the set, then one with Listed set, then
 	// one for every change, in order for each Application, until ctx ends or the watch is lost for
-	// good, which closes the channel. Short interruptions are healed by the implementation; after
-	// a healed one, Applications that vanished meanwhile are sent as deleted.
+	// good, which closes the channel. Short interruptions are healed by the implementation: it sends
+	// an Event with Away set, then what has changed meanwhile (Applications that vanished as deleted),
+	// then one with Listed set again.
 	Watch(ctx context.Context) (<-chan Event, error)
 	// Do carries one action out and returns when the API server has answered. It never retries a
 	// conflict: the engine decides again on the newer state. It is called from several goroutines.
@@ -33,8 +34,11 @@ type Event struct {
 	Live *Live
 	// UID is that of the Application that is gone.
 	UID string
-	// Listed marks the end of the initial list; Name is then empty.
+	// Listed marks the end of the initial list, and the moment in which an interrupted watch has told
+	// all that it had missed; Name is then empty.
 	Listed bool
+	// Away tells that the watch is interrupted, until Listed is told; Name is then empty.
+	Away bool
 }
 
 // Verb is what an Action does.
@@ -105,4 +109,6 @@ type Result struct {
 	Err error
 	// Hopeless, with Err: no other request will fare better (credentials, permissions).
 	Hopeless bool
+	// Unsure, with Err, of a Write that starts an operation: it may have been accepted all the same.
+	Unsure bool
 }

@@ -135,7 +135,7 @@ func TestWhateverOthersDoTheRunEndsAndKeepsItsPromises(t *testing.T) {
 		})
 		for range rapid.IntRange(1, 3).Draw(t, "sabotages") {
 			a := sc.w.apps[rapid.SampledFrom(sc.w.names).Draw(t, "whom")]
-			what := rapid.IntRange(0, 7).Draw(t, "what")
+			what := rapid.IntRange(0, 8).Draw(t, "what")
 			sc.w.after(sc.w.between(0, 20*time.Second), func() { sc.sabotage(a, what) })
 		}
 		config, refusals := sc.config, rapid.IntRange(0, 40).Draw(t, "refusals per thousand")

@@ -45,8 +45,12 @@ func (e *engine) advanceDeletion(now time.Time) bool {
 // Application as it was seen.
 func (e *engine) remove(a *app, now time.Time) {
 	l := a.live
-	if l == nil || (a.uid != "" && l.UID != a.uid) {
+	if l == nil {
 		e.finish(a, now, "gone")
+		return
+	}
+	if a.uid != "" && l.UID != a.uid {
+		e.failWith(a, Failure{Kind: KindRecreated, Said: "it is there again, with our marks"}, now)
 		return
 	}
 	a.uid = l.UID

@@ -188,10 +188,11 @@ func TestDeleting(t *testing.T) {
 			d.vanish("a")
 			d.over(true)
 		},
-		"what is recreated under the same name is left alone": func(t *testing.T, d *desk) {
+		"what is recreated with our marks is left alone, but not taken for gone": func(t *testing.T, d *desk) {
 			d.see("a", func(l *Live) { l.UID = "another" })
 			d.quiet()
-			d.over(true)
+			d.failed("a", KindRecreated, "")
+			d.over(false)
 		},
 		"what is gone when the deletion is answered is gone": func(t *testing.T, d *desk) {
 			d.pass(deleteSettle)

@@ -84,7 +84,7 @@ func (c *checker) sent(action Action) {
 	case Write:
 		c.write(a, want, seen, action)
 	case DisableAutomated:
-		if !c.plan.DisableAutomated || c.verbs[Write] > 0 || c.halted {
+		if !c.plan.DisableAutomated || c.halted || seen == nil || !seen.AutomatedOn {
 			c.fail("%s: automated sync switched off at a wrong time", a.name)
 		}
 	case Delete, PrepareDelete:
@@ -260,6 +260,9 @@ func (c *checker) concluded(a *simApp, x *app, was state) {
 	case settled:
 		if !a.lately(c.well, now.Add(-2*c.lag), now) {
 			c.fail("%s counts as done already, but is not healthy: %v", a.name, a.spans)
+		}
+		if longest := c.calm([]*simApp{a}, a.opEnded); want.Mode == ModeSync && longest < c.opt.MinHealthy-c.lag-time.Second {
+			c.fail("%s counts as done already, but was not healthy for %s: %v", a.name, c.opt.MinHealthy, a.spans)
 		}
 	case !a.healthyFor(c.well, now.Add(-c.opt.MinHealthy), now.Add(-c.lag), c.lag):
 		c.fail("%s counts as done, but was not healthy for %s: %v", a.name, c.opt.MinHealthy, a.spans)

@@ -29,7 +29,7 @@ func (sc *scenario) disturb(t *rapid.T) {
 		w.after(w.between(0, 20*time.Second), func() {
 			switch {
 			case what == 3:
-				w.interrupted = w.now.Add(w.between(time.Second, 3*time.Second))
+				w.interrupt(w.between(time.Second, 3*time.Second))
 			case !a.exists:
 			case what == 0 || a.running() || a.terminating:
 				w.touch(a)
@@ -41,7 +41,6 @@ func (sc *scenario) disturb(t *rapid.T) {
 			}
 		})
 	}
-	w.check.lag += 3 * time.Second
 }
 
 // sync is an operation of somebody else.
@@ -90,6 +89,15 @@ func (sc *scenario) person() {
 		}
 		a.pending = op
 		w.touch(a)
+	}
+}
+
+// automatic is somebody who switches automated sync on.
+func (w *world) automatic(a *simApp) {
+	if !a.auto {
+		a.auto, a.hash, a.attempted = true, a.hash+"+auto", ""
+		w.touch(a)
+		w.compare(a, true)
 	}
 }
 
@@ -170,5 +178,7 @@ func (sc *scenario) sabotage(a *simApp, what int) {
 		w.sync(a, revisions, false)
 	case 7:
 		w.sync(a, w.head(a.sources), true)
+	case 8:
+		w.automatic(a)
 	}
 }

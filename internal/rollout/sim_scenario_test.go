@@ -128,10 +128,10 @@ func (sc *scenario) drawHeld(t *rapid.T) {
 		a := &simApp{name: fmt.Sprintf("held-%d", i), sources: simSources[2:], nature: nature{opTime: time.Second, limit: 5}}
 		sc.plan.Held = append(sc.plan.Held, a.name)
 		w.add(a)
-		what := rapid.IntRange(0, 9).Draw(t, "to the held")
+		what := rapid.IntRange(0, 10).Draw(t, "to the held")
 		w.after(w.between(0, 20*time.Second), func() {
 			switch {
-			case what < 8:
+			case what < 9:
 				sc.sabotage(a, what)
 			case a.exists:
 				w.setTruth(a, deployed{a.truth.content, Degraded})

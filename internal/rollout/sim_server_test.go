@@ -43,6 +43,30 @@ func (w *world) emit(a *simApp, ev Event) {
 	w.after(at.Sub(w.now), func() { w.arrive(s, a, ev) })
 }
 
+// interrupt is a watch that is lost for a while: then it tells what has happened meanwhile.
+func (w *world) interrupt(d time.Duration) {
+	s := w.session
+	if s == nil || !s.listed {
+		return
+	}
+	if until := w.now.Add(d); until.After(w.interrupted) {
+		w.interrupted = until
+	}
+	w.after(w.between(time.Millisecond, 50*time.Millisecond), func() { w.watching(s, Event{Away: true}) })
+	w.after(w.interrupted.Sub(w.now)+w.between(50*time.Millisecond, 100*time.Millisecond), func() {
+		if w.now.After(w.interrupted) {
+			w.watching(s, Event{Listed: true})
+		}
+	})
+}
+
+// watching tells the session of the moment something about its watch.
+func (w *world) watching(s *session, ev Event) {
+	if w.session == s && !s.engine.over {
+		w.observe(s, ev)
+	}
+}
+
 func (w *world) arrive(s *session, a *simApp, ev Event) {
 	if w.session != s {
 		return
@@ -97,7 +121,7 @@ func (w *world) start(plan Plan, opt Options, configure func(*session)) *session
 		w.counted = true
 		histories.Add(1)
 	}
-	w.session = s
+	w.session, w.interrupted = s, w.now
 	s.engine = newEngine(plan, opt, w.now)
 	w.check.newRun(s, plan, opt)
 	var events []Event

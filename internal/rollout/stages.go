@@ -11,7 +11,7 @@ import (
 func (e *engine) pump(now time.Time) {
 	for !e.over && e.advance(now) {
 	}
-	if e.halted() && e.flight == 0 && e.outstanding == 0 {
+	if e.halted() && e.flight == 0 && e.outstanding == e.abandoned {
 		e.over = true
 	}
 }
@@ -60,45 +60,6 @@ func (e *engine) enter(s stage, _ time.Time) bool {
 	return true
 }
 
-// beginDisabling switches automated sync off wherever it is on, before anything else: without it
-// later steps would sync themselves while the first one rolls.
-func (e *engine) beginDisabling(now time.Time) {
-	e.automated = map[string]*app{}
-	if !e.plan.DisableAutomated {
-		return
-	}
-	all := slices.Clone(e.held)
-	for i := range e.plan.Apps {
-		all = append(all, e.apps[e.plan.Apps[i].Name])
-	}
-	for _, a := range all {
-		if a.live != nil && a.live.AutomatedOn && !a.live.Terminating {
-			e.automated[a.name] = a
-			a.deadline = now.Add(e.opt.AppTimeout)
-		}
-	}
-	if n := len(e.automated); n > 0 {
-		e.say(now, nil, "", fmt.Sprintf("switching automated sync off on %d Applications", n))
-	}
-	for _, a := range all {
-		e.disable(a, now)
-	}
-}
-
-func (e *engine) disable(a *app, now time.Time) {
-	switch {
-	case e.automated[a.name] == nil || a.busy:
-	case a.live == nil || !a.live.AutomatedOn || a.live.Terminating:
-		delete(e.automated, a.name)
-	case !now.Before(a.deadline):
-		e.begin(a, entering)
-		e.hopeless = true
-		e.failWith(a, Failure{Kind: KindTimeout, Doing: string(DisableAutomated), Said: "the Application changed again and again"}, now)
-	case !e.halted():
-		e.do(a, Action{Verb: DisableAutomated, Version: a.live.Version}, now)
-	}
-}
-
 func (e *engine) advanceStep(now time.Time) bool {
 	if e.step >= len(e.steps) {
 		return e.enter(writing, now)
@@ -137,13 +98,13 @@ func (e *engine) open(apps []*app, now time.Time) {
 	}
 	e.opened, e.queue, e.left = true, nil, len(apps)
 	e.soaks, e.soaking = false, time.Time{}
-	begun := sync.OnceValue(e.begunAfter)
+	later := sync.OnceValue(e.laterEnd)
 	for _, a := range apps {
 		e.soaks = e.soaks || !a.want.Proven
 		switch {
 		case !e.settled(a):
 			e.queue = append(e.queue, a)
-		case e.opt.MinHealthy > 0 && a.want.Mode == ModeSync && !a.want.Proven && !begun():
+		case e.opt.MinHealthy > 0 && a.want.Mode == ModeSync && !a.want.Proven && !e.provenBefore(a, later):
 			e.stayOn(a, now)
 		case a.live.StepLabel != a.label:
 			e.begin(a, marking)
@@ -170,17 +131,26 @@ func (e *engine) stayOn(a *app, now time.Time) {
 	e.look(a, now)
 }
 
-// begunAfter tells that an interrupted run has rolled out an Application of a step after this one: then
-// it had proven this one.
-func (e *engine) begunAfter() bool {
+// laterEnd is when the last operation of a rollout of ours ended in a step after this one, by Argo CD's
+// clock, among the Applications whose rollout has not been recorded; zero for none.
+func (e *engine) laterEnd() time.Time {
+	var last time.Time
 	for _, apps := range e.steps[min(e.step+1, len(e.steps)):] {
 		for _, a := range apps {
-			if !a.want.Proven && e.settled(a) {
-				return true
+			if l := a.live; !a.want.Proven && e.settled(a) && l.Operation.Target == a.want.Hash && l.StepLabel == a.label && l.Ended.After(last) {
+				last = l.Ended
 			}
 		}
 	}
-	return false
+	return last
+}
+
+// provenBefore tells that an interrupted run has seen the Application healthy for long enough: it had
+// begun a later step after that. In another order of steps it has proven nothing. Times of Argo CD's
+// have no fraction.
+func (e *engine) provenBefore(a *app, laterEnd func() time.Time) bool {
+	ended := a.live.Ended
+	return !ended.IsZero() && a.live.StepLabel == a.label && laterEnd().Sub(ended)+time.Second > e.opt.MinHealthy
 }
 
 // settled tells that nothing is to be done for an Application of the plan.

@@ -52,7 +52,9 @@ func TestARunThatIsSilentSaysWhatItWaitsFor(t *testing.T) {
 
 func TestNotesCountWhatIsDone(t *testing.T) {
 	var heard []Note
-	d := newDesk(t, planOf("a b", "c"), listen(deskOptions(), &heard))
+	p := planOf("a b", "c")
+	p.Apps[0].Proven, p.Apps[2].Proven = true, true
+	d := newDesk(t, p, listen(deskOptions(), &heard))
 	d.see("a", there)
 	d.see("b", old)
 	d.see("c", there)

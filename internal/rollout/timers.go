@@ -39,6 +39,9 @@ func (e *engine) wakeAllAt(at time.Time) { e.wake = at }
 
 // nextWake is the earliest time at which tick has something to do.
 func (e *engine) nextWake() (time.Time, bool) {
+	if e.over {
+		return time.Time{}, false
+	}
 	next := e.wake
 	if len(e.timers) > 0 && (next.IsZero() || e.timers[0].at.Before(next)) {
 		next = e.timers[0].at

@@ -243,6 +243,10 @@ func (e *engine) stay(a *app, now time.Time) {
 	if a.healthy.IsZero() {
 		a.healthy = now
 	}
+	if !e.listed {
+		a.reason = e.closedFor()
+		return
+	}
 	until := a.healthy.Add(e.opt.MinHealthy)
 	if now.Before(until) {
 		a.reason = "healthy; must stay so for " + e.opt.MinHealthy.String()
