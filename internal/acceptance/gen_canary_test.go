@@ -14,7 +14,7 @@ import (
 )
 
 // TestAccSecretsOfGeneratorsAreNeverRepeated is TestAccSecretsAreNeverRepeated for what generators need to
-// be let in: credentials of a repository, of clusters, and the token of a plugin.
+// be let in: credentials of a repository, of a registry, of clusters, and the token of a plugin.
 func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 	f := newFixture(t)
 	w := f.workspace()
@@ -33,6 +33,8 @@ func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 
 	repo := f.privateRepo(c.plant("the password of a repository"))
 	repo.put(f, map[string]string{"sets/" + f.app("git") + "/x.txt": "x"})
+	registry := f.registry(c.plant("the password of a registry"))
+	registry.push("stable", map[string]string{"sets/" + f.app("oci") + "/x.txt": "x"})
 	f.create(secrets, argoNamespace, map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": "cluster-" + f.app("cluster"), "labels": map[string]any{
@@ -48,18 +50,19 @@ func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 	s := f.generated(list{
 		f.clusters(),
 		obj{"git": obj{"repo_url": repo.url, "directories": list{obj{"path": "sets/*"}}, "values": obj{"x": "y"}}},
+		obj{"oci": obj{"repo_url": registry.URL(), "revision": "stable", "directories": list{obj{"path": "sets/*"}}}},
 		obj{"plugin": obj{"config_map_ref": obj{"name": f.name + "-plugin"}}},
 	}, "all", "all")
 	s.Source = obj{"repo_url": f.repo.URL(), "target_revision": "main", "path": `apps/{{if hasKey . "path"}}{{.path.basename}}{{else}}{{.name}}{{end}}`}
 	s.named(`{{if hasKey . "path"}}{{.path.basename}}{{else}}{{.name}}{{end}}`)
 	s.Provider = f.getsSecrets()
 	s.Before = block(`data "argocdprogressive_parameters" "test"`, obj{"go_template": true, "generators": s.Spec["generators"]}, "")
-	f.release("1", "git", "cluster", "plugin")
+	f.release("1", "git", "oci", "cluster", "plugin")
 	w.configure(s)
 	run(exitEmpty, "plan", "-out=plan.bin")
 	run(exitEmpty, "show", "-json", "plan.bin")
 	run(exitEmpty, "apply", "plan.bin")
-	f.must(f.deploys("1", "git", "cluster", "plugin"))
+	f.must(f.deploys("1", "git", "oci", "cluster", "plugin"))
 	run(exitEmpty, "plan", "-out=plan.bin")
 	run(exitEmpty, "apply", "plan.bin")
 	c.absentFromCluster()
@@ -68,18 +71,19 @@ func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 	// Credentials that are refused.
 	s.Before = ""
 	w.configure(s)
-	wrong := c.plant("a wrong password of a repository")
-	secret, err := f.client.Resource(secrets).Namespace(argoNamespace).Get(f.ctx(), f.name+"-private", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range []string{f.name + "-private", f.app("oci")} {
+		secret, err := f.client.Resource(secrets).Namespace(argoNamespace).Get(f.ctx(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unstructured.SetNestedStringMap(secret.Object, map[string]string{"password": c.plant("a wrong password in " + name)}, "stringData"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.client.Resource(secrets).Namespace(argoNamespace).Update(f.ctx(), secret, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := unstructured.SetNestedStringMap(secret.Object, map[string]string{"password": wrong}, "stringData"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.client.Resource(secrets).Namespace(argoNamespace).Update(f.ctx(), secret, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	w.says(run(exitEmpty, "plan"), "Generators not evaluated", repo.url)
+	w.says(run(exitEmpty, "plan"), "Generators not evaluated", repo.url, registry.URL())
 	run(exitEmpty, "destroy", "-auto-approve")
 	c.absentFromDirectory(w.cli.dir)
 	for where, least := range map[string]int{

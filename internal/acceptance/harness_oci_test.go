@@ -23,7 +23,11 @@ import (
 type registry struct {
 	*fixture
 	server *httptest.Server
-	mu     sync.Mutex
+	// password is that of "reader"; without it, everybody may read.
+	password string
+	mu       sync.Mutex
+	// down: it answers with an error.
+	down bool
 	// content is what lies under a digest, and kinds what it is; tags are names of digests.
 	content map[string][]byte
 	kinds   map[string]string
@@ -37,15 +41,19 @@ const (
 )
 
 // registry starts one and tells Argo CD how to reach it.
-func (f *fixture) registry() *registry {
+func (f *fixture) registry(password string) *registry {
 	f.Helper()
-	r := &registry{fixture: f, content: map[string][]byte{}, kinds: map[string]string{}, tags: map[string]string{}}
+	r := &registry{fixture: f, password: password, content: map[string][]byte{}, kinds: map[string]string{}, tags: map[string]string{}}
 	r.server = cptest.Serve(f, http.HandlerFunc(r.serve))
 	secret := &unstructured.Unstructured{Object: obj{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata":   obj{"name": f.app("oci"), "labels": obj{"argocd.argoproj.io/secret-type": "repository"}},
 		"stringData": obj{"type": "oci", "url": r.URL(), "insecureOCIForceHttp": "true"},
 	}}
+	if password != "" {
+		data := secret.Object["stringData"].(obj)
+		data["username"], data["password"] = "reader", password
+	}
 	at := f.client.Resource(secrets).Namespace(argoNamespace)
 	if _, err := at.Create(f.ctx(), secret, metav1.CreateOptions{}); err != nil {
 		f.Fatal(err)
@@ -98,6 +106,13 @@ func (r *registry) push(tag string, files map[string]string) string {
 	return digest
 }
 
+// answers says whether the registry does.
+func (r *registry) answers(yes bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = !yes
+}
+
 // put keeps content and returns its descriptor.
 func (r *registry) put(kind string, content []byte) obj {
 	sum := sha256.Sum256(content)
@@ -109,6 +124,15 @@ func (r *registry) put(kind string, content []byte) obj {
 func (r *registry) serve(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.down {
+		http.Error(w, "not today", http.StatusServiceUnavailable)
+		return
+	}
+	if user, given, _ := req.BasicAuth(); r.password != "" && (user != "reader" || given != r.password) {
+		w.Header().Set("WWW-Authenticate", `Basic realm="registry"`)
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return
+	}
 	rest, known := strings.CutPrefix(req.URL.Path, "/v2/manifests/")
 	if !known {
 		return // the registry itself: it is there

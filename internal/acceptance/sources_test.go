@@ -6,7 +6,7 @@ import (
 
 func TestAccAnOCIArtifactIsPinnedToItsDigest(t *testing.T) {
 	f := newFixture(t)
-	r := f.registry()
+	r := f.registry("")
 	push := func(version string) string {
 		files := map[string]string{}
 		for _, suffix := range []string{"dev", "prod"} {
