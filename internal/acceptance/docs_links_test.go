@@ -10,9 +10,10 @@ import (
 	"testing"
 )
 
-// Where people find this repository and its documentation.
+// Where people find this repository, its pictures and its documentation.
 const (
 	repositoryURL    = "https://github.com/argocdprogressive/terraform-provider-argocdprogressive"
+	picturesURL      = "https://raw.githubusercontent.com/argocdprogressive/terraform-provider-argocdprogressive/main/"
 	documentationURL = "https://registry.terraform.io/providers/argocdprogressive/argocdprogressive/latest/docs"
 )
 
@@ -82,7 +83,7 @@ func ours(url string) bool {
 			return true
 		}
 	}
-	return strings.HasPrefix(url, documentationURL)
+	return strings.HasPrefix(url, documentationURL) || strings.HasPrefix(url, picturesURL)
 }
 
 // resolve is the file that a link in a file means.
@@ -94,6 +95,8 @@ func resolve(from, target string) string {
 		return "docs/index.md"
 	case strings.HasPrefix(target, documentationURL):
 		return "docs" + strings.TrimPrefix(target, documentationURL) + ".md"
+	case strings.HasPrefix(target, picturesURL):
+		return strings.TrimPrefix(target, picturesURL)
 	case strings.HasPrefix(target, repositoryURL):
 		_, file, _ := strings.Cut(target, "/main/")
 		return file

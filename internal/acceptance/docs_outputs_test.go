@@ -17,10 +17,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 )
 
-// shownRepository stands in the documentation for the repository of the test.
-const shownRepository = "https://git.example.com/deployments.git"
+// What the documentation shows is the same in every run, so that its outputs tell one story, whichever run has written
+// them: the repository has this URL, its commits are of this date, and the set has this name.
+const (
+	shownRepository = "https://git.example.com/deployments.git"
+	shownSet        = "guestbook"
+)
+
+// shownCommit stands for a commit whose content has the names of the test.
+const shownCommit = "f288f08"
+
+var shownDate = time.Date(2026, time.November, 30, 9, 0, 0, 0, time.UTC)
 
 // outputNames are all outputs that texts show, each compared by one test (see compareOutputs).
 var outputNames = []string{
@@ -53,33 +64,19 @@ func TestDocsShowNoOutputThatNobodyCompares(t *testing.T) {
 var writing sync.Mutex
 
 // compareOutputs compares outputs, by name, with what README.md, CONTRIBUTING.md and the templates show below the
-// comment "output: NAME". Each must be shown. Commits, hashes, times and durations may differ.
+// comment "output: NAME". Each must be shown. Times and durations may differ. Where one differs, -update-docs writes all of
+// them: no text has some of one run and some of another.
 func (f *fixture) compareOutputs(outputs map[string]string) {
 	f.Helper()
 	writing.Lock()
 	defer writing.Unlock()
-	shown := map[string]bool{}
-	for _, p := range pages(f.T) {
-		changed := false
-		for _, b := range slices.Backward(p.fences(f.T)) {
+	shown, stale := map[string]bool{}, []string{}
+	all := pages(f.T)
+	for _, p := range all {
+		for _, b := range p.fences(f.T) {
 			output, ok := outputs[b.output]
-			if !ok {
-				continue
-			}
-			shown[b.output] = true
-			got, want := general(b.text), general(output)
-			switch {
-			case got == want:
-			case *updateDocs:
-				p.lines = slices.Concat(p.lines[:b.first], strings.Split(output, "\n"), p.lines[b.first+1+strings.Count(b.text, "\n"):])
-				changed = true
-			default:
-				f.Errorf("%s:%d: the output %q is now (-update-docs writes it):\n%s\nand not:\n%s", p.path, b.first+1, b.output, output, b.text)
-			}
-		}
-		if changed {
-			if err := os.WriteFile(filepath.Join(root, p.path), []byte(strings.Join(p.lines, "\n")), 0o644); err != nil {
-				f.Fatal(err)
+			if shown[b.output] = true; ok && general(b.text) != general(output) {
+				stale = append(stale, fmt.Sprintf("%s:%d: the output %q is now (-update-docs writes it):\n%s\nand not:\n%s", p.path, b.first+1, b.output, output, b.text))
 			}
 		}
 	}
@@ -88,15 +85,73 @@ func (f *fixture) compareOutputs(outputs map[string]string) {
 			f.Errorf("no text shows the output %q:\n%s", name, outputs[name])
 		}
 	}
+	for _, text := range stale {
+		if !*updateDocs {
+			f.Error(text)
+		}
+	}
+	if *updateDocs && len(stale) > 0 {
+		for _, p := range all {
+			p.show(f.T, outputs)
+		}
+	}
+}
+
+// show writes these outputs into a page, where it shows them.
+func (p *page) show(t *testing.T, outputs map[string]string) {
+	t.Helper()
+	changed := false
+	for _, b := range slices.Backward(p.fences(t)) {
+		if output, ok := outputs[b.output]; ok {
+			p.lines = slices.Concat(p.lines[:b.first], strings.Split(output, "\n"), p.lines[b.first+1+strings.Count(b.text, "\n"):])
+			changed = true
+		}
+	}
+	if !changed {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(root, p.path), []byte(strings.Join(p.lines, "\n")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asShown is an output of the test as the documentation shows it. The hash of an Application's spec depends on the URL of
+// the repository, and on the names, which are others in each run; so each is replaced by the one that terraform prints for the
+// same Application with the documentation's URL and names. live are the Applications of the set.
+func (f *fixture) asShown(output string, live ...unstructured.Unstructured) string {
+	f.Helper()
+	names := []string{f.repo.URL(), shownRepository, f.name, shownSet}
+	pairs, hashes := slices.Clone(names), map[string]bool{}
+	for _, app := range live {
+		raw, err := app.MarshalJSON()
+		if err != nil {
+			f.Fatal(err)
+		}
+		var renamed map[string]any
+		if err := json.Unmarshal([]byte(strings.NewReplacer(names...).Replace(string(raw))), &renamed); err != nil {
+			f.Fatal(err)
+		}
+		is, shown := hashOfSpec(app.Object), hashOfSpec(renamed)
+		pairs, hashes[shown] = append(pairs, is, shown), true
+	}
+	output = strings.NewReplacer(pairs...).Replace(output)
+	for _, hash := range printedHash.FindAllString(output, -1) {
+		if !hashes[hash] {
+			f.Errorf("%s is the hash of no Application in:\n%s", hash, output)
+		}
+	}
+	return output
+}
+
+var printedHash = regexp.MustCompile(`#[0-9a-f]{8}\b`)
+
+// hashOfSpec is what terraform prints for an Application. These are all labels and annotations in the templates of the stories.
+func hashOfSpec(app map[string]any) string {
+	return "#" + appset.Hash(app, []string{"env"}, []string{"example.com/team"})
 }
 
 // printed matches what only terraform says.
 var printed = regexp.MustCompile(`(?m)(will be (created|updated in-place|destroyed)$|^Plan: \d|^(Apply|Destroy) complete!|^No changes\.|^(│ )?(Error|Warning): |[~+-] waves +=|-> "main@)`)
-
-var numbered = []*regexp.Regexp{
-	regexp.MustCompile(`@[0-9a-f]{7}\b`), // a commit
-	regexp.MustCompile(`#[0-9a-f]{8}\b`), // the hash of a spec
-}
 
 var varying = []*regexp.Regexp{
 	regexp.MustCompile(`after (\d+m)?\d+s`),
@@ -109,17 +164,8 @@ var varying = []*regexp.Regexp{
 	regexp.MustCompile(`(?m)^\S+ \S+ \[.*\](?: \(step .*\))?: waiting.*\n`),
 }
 
-// general is a text with that replaced which is another one each time; the same commit stays the same.
+// general is a text without that which is another one each time.
 func general(text string) string {
-	for _, pattern := range numbered {
-		seen := map[string]string{}
-		text = pattern.ReplaceAllStringFunc(text, func(s string) string {
-			if seen[s] == "" {
-				seen[s] = fmt.Sprintf("%c<%d>", s[0], len(seen)+1)
-			}
-			return seen[s]
-		})
-	}
 	for _, pattern := range varying {
 		text = pattern.ReplaceAllString(text, "")
 	}
@@ -137,6 +183,7 @@ func (f *fixture) guestbookStory() map[string]string {
 		}
 	})
 	w := f.workspace()
+	f.repo.Dated(shownDate)
 	f.commitGuestbook("v1", "dev", "staging", "prod-eu", "prod-us")
 	f.copyExample(w, "guestbook")
 	writeTo(f.T, filepath.Join(w.cli.dir, "terraform.tfvars"), fmt.Sprintf("kubeconfig = %q\nrepo_url = %q\n", f.kubeconfig(), f.repo.URL()))
@@ -179,9 +226,13 @@ func (f *fixture) guestbookStory() map[string]string {
 	w.atRest()
 
 	outputs["destroy"] = f.cut(w.plan("-destroy").out, "^Warning: ", "^  step 01")
+	var live []unstructured.Unstructured
+	for _, name := range []string{"dev", "staging", "prod-eu", "prod-us"} {
+		live = append(live, *f.getApp(f.ctx(), "guestbook-"+name))
+	}
 	w.destroy()
 	for name, text := range outputs {
-		outputs[name] = strings.ReplaceAll(text, f.repo.URL(), shownRepository)
+		outputs[name] = f.asShown(text, live...)
 	}
 	return outputs
 }

@@ -107,7 +107,7 @@ func TestTheGuideHasARowForEveryFieldOfEveryGenerator(t *testing.T) {
 }
 
 func TestWhatAGuideLacksIsFound(t *testing.T) {
-	wanted := fields{"flatList": boolean(), "files": gitItems(), "template": templateShape}
+	wanted := fields{"flatList": boolean(), "files": generatorShapes["git"].fields["files"], "template": templateShape}
 	const whole = "| `flat_list` | All in one. Default: `false`, e.g. `true`. |\n" +
 		"| `files` | List of `{ path, exclude }`. Required, e.g. `[{ path = \"x\" }]`. |\n| `template` | See above. |\n"
 	for name, c := range map[string]struct{ rows, want string }{

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // DefaultBranch is the branch of a new repository.
@@ -21,6 +22,8 @@ type Repo struct {
 	dir string
 	// served is the URL of Serve; empty while the repository is not served.
 	served string
+	// dates are the dates of commits, as git's environment; empty for the clock's.
+	dates []string
 }
 
 // New makes an empty repository in dir, which is created if need be. The settings of the
@@ -117,6 +120,13 @@ func (r *Repo) Tag(name string) error {
 	return err
 }
 
+// Dated gives all commits from now on that date: the same content, committed in the same order, has the same
+// SHAs then, whenever and wherever it is committed.
+func (r *Repo) Dated(date time.Time) {
+	stamp := fmt.Sprintf("@%d +0000", date.Unix())
+	r.dates = []string{"GIT_AUTHOR_DATE=" + stamp, "GIT_COMMITTER_DATE=" + stamp}
+}
+
 func (r *Repo) path(path string) (string, error) {
 	local, err := filepath.Localize(path)
 	if err != nil {
@@ -134,6 +144,7 @@ func (r *Repo) git(args ...string) (string, error) {
 		"GIT_AUTHOR_NAME=Demo", "GIT_AUTHOR_EMAIL=demo@example.com",
 		"GIT_COMMITTER_NAME=Demo", "GIT_COMMITTER_EMAIL=demo@example.com",
 	}
+	cmd.Env = append(cmd.Env, r.dates...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRepo(t *testing.T) {
@@ -94,5 +95,27 @@ func check(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestDatedCommitsOfTheSameContentAreTheSame(t *testing.T) {
+	var shas [2]string
+	for i := range shas {
+		repo, err := New(filepath.Join(t.TempDir(), "deployments"))
+		check(t, err)
+		repo.Dated(time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC))
+		for _, content := range []string{"1", "2"} {
+			check(t, repo.Write("a", content))
+			shas[i], err = repo.Commit("change")
+			check(t, err)
+		}
+		date, err := repo.git("log", "-1", "--format=%at %ct")
+		check(t, err)
+		if want := "1796029200 1796029200"; date != want {
+			t.Errorf("the commit is of %s, not of %s", date, want)
+		}
+	}
+	if shas[0] != shas[1] {
+		t.Errorf("two repositories have the commits %v", shas)
 	}
 }
