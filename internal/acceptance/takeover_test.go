@@ -64,14 +64,19 @@ func (m *move) undisturbed(began, workloads map[string]string) {
 	m.sameUIDs(began)
 }
 
-// shows compares an output with the one in the documentation, where the set has the name guestbook. That is of the
+// shows compares the part of an output between two lines with the one in the documentation, where the set has the name guestbook. That is of the
 // terraform on PATH: other programs have other words.
 func (m *move) shows(name string, r result, from, to string) {
 	m.Helper()
 	if terraformPath != "terraform" {
 		return
 	}
-	output := strings.NewReplacer(m.name, "guestbook", address, resourceType+".guestbook", "\"test\"", "\"guestbook\"").Replace(m.cut(r.out, from, to))
+	head, err := m.repo.Head()
+	if err != nil {
+		m.Fatal(err)
+	}
+	output := m.asShown(m.cut(r.out, from, to), m.liveApps(m.ctx())...)
+	output = strings.NewReplacer(address, resourceType+"."+shownSet, `"test"`, `"`+shownSet+`"`, "@"+head[:7], "@"+shownCommit).Replace(output)
 	m.compareOutputs(map[string]string{name: output})
 }
 
@@ -83,12 +88,12 @@ func (m *move) thereAndBack() {
 
 	// A plan with a generated configuration, and nothing has changed.
 	m.configure(text(m.provider(nil) + m.importBlock()))
-	r := m.plan("-generate-config-out=generated.tf")
+	r := m.plan("-generate-config-out=guestbook.tf")
 	m.says(r, "(imported from", "ApplicationSet in the cluster will be taken over", "3 Applications: "+strings.Join([]string{m.app("dev"), m.app("prod"), m.app("staging")}, ", "),
 		"(in-cluster)\" ->", "Plan: 1 to import, 0 to add, 1 to change, 0 to destroy")
 	m.saysNot(r, "Automated sync will be switched off", "manifest = jsonencode( ->")
 	m.shows("moving plan", r, "^ +~ waves ", "back[.]$")
-	generated, err := os.ReadFile(filepath.Join(m.cli.dir, "generated.tf"))
+	generated, err := os.ReadFile(filepath.Join(m.cli.dir, "guestbook.tf"))
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -114,7 +119,7 @@ func (m *move) thereAndBack() {
 	m.must(m.seen.inOrder(m.apps("dev"), m.apps("staging"), m.apps("prod")), m.deploys("2", "dev", "staging", "prod"), m.isOurs(names...))
 
 	// The way back.
-	if err := os.Remove(filepath.Join(m.cli.dir, "generated.tf")); err != nil {
+	if err := os.Remove(filepath.Join(m.cli.dir, "guestbook.tf")); err != nil {
 		m.Fatal(err)
 	}
 	m.seen.reset()
