@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -173,20 +174,24 @@ func (b *builder) link(name, target string) error {
 	if in.children[path.Base(name)] != nil {
 		return twice(name)
 	}
-	target = strings.TrimLeft(path.Clean(target), "/")
 	to := path.Join(path.Dir(name), target)
 	if to == ".." || strings.HasPrefix(to, "../") {
 		return gitsource.Fail(gitsource.Invalid, "it has a symbolic link that leads out of it: %q", gitsource.OneLine(name, 100))
 	}
+	// Written in the shortest way, it leads nowhere else when the directory of a chart is taken away.
+	relative, err := filepath.Rel(filepath.FromSlash(path.Dir(name)), filepath.FromSlash(to))
+	if err != nil {
+		return gitsource.Fail(gitsource.Invalid, "it has a symbolic link that cannot be read: %q", gitsource.OneLine(name, 100))
+	}
 	// Its target may come later, but must be possible.
-	if _, _, err := b.root.follow(to, b.limits.links); err != nil && !errors.Is(err, fs.ErrNotExist) || len(target) > b.limits.path {
+	if _, _, err := b.root.follow(to, b.limits.links); err != nil && !errors.Is(err, fs.ErrNotExist) || len(relative) > b.limits.path {
 		return gitsource.Fail(gitsource.Invalid, "it has a symbolic link that cannot be followed: %q", gitsource.OneLine(name, 100))
 	}
 	child, err := b.put(in, path.Base(name), fs.ModeSymlink)
 	if err != nil {
 		return err
 	}
-	child.target = target
+	child.target = filepath.ToSlash(relative)
 	return nil
 }
 
