@@ -51,7 +51,12 @@ func (o *outages) limit(next http.RoundTripper) http.RoundTripper {
 // noAnswerError is a timeout to all who ask: see net.Error.
 type noAnswerError struct{ waited time.Duration }
 
-func (e *noAnswerError) Error() string { return fmt.Sprintf("no answer within %s", e.waited) }
+func (e *noAnswerError) Error() string {
+	if e.waited == 0 {
+		return "not sent, as it had waited too long for its turn"
+	}
+	return fmt.Sprintf("no answer within %s", e.waited.Round(time.Millisecond))
+}
 func (e *noAnswerError) Timeout() bool { return true }
 
 // Temporary belongs to net.Error.
@@ -63,7 +68,17 @@ func (l *answerLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isWatch(r) {
 		timeout = l.watch
 	}
+	if lease := leaseOf(ctx); lease != nil { // what arrives later might arrive among the writes of the next holder
+		timeout = max(0, min(timeout, lease.left()))
+	}
 	tooLate := &noAnswerError{timeout}
+	if timeout == 0 {
+		cancel(tooLate)
+		if r.Body != nil {
+			_ = r.Body.Close() // as a transport has to, whatever happens
+		}
+		return nil, tooLate
+	}
 	timer := time.AfterFunc(timeout, func() { cancel(tooLate) })
 	end := func() {
 		timer.Stop()

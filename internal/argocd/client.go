@@ -41,8 +41,6 @@ type Client struct {
 	clock        rollout.Clock
 	// leases has no rate limit: renewals cannot wait behind the requests of a rollout.
 	leases dynamic.Interface
-	// lease is what writes need; nil when they need none. See Under.
-	lease *Lease
 	// retained is what others may change on Applications. See Retaining.
 	retained *appset.Retained
 	// say is told what a take-over does; nil for nobody. See Telling.
@@ -102,9 +100,9 @@ func (c *Client) request(ctx context.Context, what RequestError, do func() error
 
 // requestWithin is request with another bound on the retries.
 func (c *Client) requestWithin(ctx context.Context, patience time.Duration, what RequestError, do func() error) error {
-	err := c.retry.do(ctx, patience, c.permitted(ctx, what.Verb, do))
-	if err == nil {
-		return nil
+	err := c.retry.do(ctx, patience, do)
+	if err == nil || isStale(err) { // that tells of another request, the one for the lease
+		return err
 	}
 	what.Err = err
 	return &what

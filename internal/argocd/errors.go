@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
 // What errors.Is finds in the errors of this package.
@@ -41,7 +43,8 @@ func (e *RequestError) Error() string {
 	if e.Name != "" {
 		name = sentence("/", e.Namespace, e.Name)
 	}
-	return fmt.Sprintf("%s %s %s: %s", e.Verb, e.Resource, name, e.Err)
+	// Who refuses it, an admission webhook say, may repeat what it was sent.
+	return fmt.Sprintf("%s %s %s: %s", e.Verb, e.Resource, name, rollout.WithoutCredentials(fmt.Sprint(e.Err)))
 }
 
 // Unwrap gives the kind of the error (see the variables above) and the cause.

@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,9 +14,10 @@ const (
 	// leaseDuration is after how long without a renewal others may take a lease over.
 	leaseDuration = 15 * time.Second
 	leaseRenewal  = 5 * time.Second
-	// leaseTrust is how long a renewal permits writes. It is shorter than leaseDuration: a write that
-	// is under way at its end still arrives before anybody else may hold the lease.
-	leaseTrust = 10 * time.Second
+	// leaseTrust is how long a renewal permits that a write begins. It is shorter than leaseDuration: one that
+	// is under way then has to end leaseMargin before anybody else may hold the lease.
+	leaseTrust  = 10 * time.Second
+	leaseMargin = time.Second
 	// leasePoll is how often those who wait look, and how soon a failed renewal is tried again.
 	leasePoll = time.Second
 	// leaseFarewell bounds the release: the process is about to end.
@@ -45,10 +47,11 @@ type Lease struct {
 	object *unstructured.Unstructured
 	// renewed is when the last successful renewal was sent.
 	renewed time.Time
-	// trouble is why the renewals since have failed.
+	// trouble is why the renewals since have failed, and failing since when; zero while none has.
 	trouble error
+	failing time.Time
 	lost    *LeaseLostError
-	// news is closed, and replaced, by every successful renewal and by the loss.
+	// news is closed, and replaced, by every renewal, whether it succeeds or not, and closed by the loss.
 	news chan struct{}
 }
 
@@ -109,19 +112,24 @@ type LeaseLostError struct {
 	Holder LeaseHolder
 	// Deleted: the Lease is gone.
 	Deleted bool
+	// Foreign: the Lease does not name the set any more.
+	Foreign *LeaseOwnerError
 }
 
 func (e *LeaseLostError) Error() string {
 	switch {
 	case e.Deleted:
 		return fmt.Sprintf("somebody has deleted the Lease %s/%s", e.Namespace, e.Name)
+	case e.Foreign != nil:
+		return "somebody has changed whose it is: " + e.Foreign.Error()
 	case e.Holder.Identity == "":
 		return fmt.Sprintf("somebody has taken the holder out of the Lease %s/%s", e.Namespace, e.Name)
 	}
 	return fmt.Sprintf("the Lease %s/%s is held by %s now", e.Namespace, e.Name, e.Holder)
 }
 
-// staleError: whether the lease is still ours could not be told in time.
+// staleError: whether the lease is still ours could not be told in time, or can never be. It was waited
+// for: nothing is gained by another try.
 type staleError struct {
 	lease string
 	// age is that of the last renewal, and trouble why there was none since.
@@ -137,7 +145,18 @@ func (e *staleError) Error() string {
 	return text
 }
 
-func (e *staleError) Unwrap() error { return e.trouble }
+func isStale(err error) bool {
+	var stale *staleError
+	return errors.As(err, &stale)
+}
+
+// Unwrap gives the kind of the trouble; a conflict would be taken for one of what was to be written.
+func (e *staleError) Unwrap() error {
+	if overtaken(e.trouble) {
+		return nil
+	}
+	return e.trouble
+}
 
 // AcquireLease takes the lease of a set, or waits for it. The errors are *LeaseHeldError,
 // *LeaseOwnerError and *RequestError. The lease must be ended with Release or Delete.

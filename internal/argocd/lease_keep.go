@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +13,7 @@ import (
 const renewalTries = 3
 
 // keep renews the lease until ctx ends or the lease is lost. It never gives up by itself: an API
-// server that is away for minutes ends no rollout.
+// server that is away for minutes ends no rollout that has nothing to write meanwhile.
 func (l *Lease) keep(ctx context.Context) {
 	defer close(l.stopped)
 	pause := leaseRenewal
@@ -29,9 +30,7 @@ func (l *Lease) keep(ctx context.Context) {
 		pause = leaseRenewal
 		if err != nil {
 			pause = leasePoll
-			l.mu.Lock()
-			l.trouble = err
-			l.mu.Unlock()
+			l.troubled(err)
 		}
 	}
 }
@@ -47,17 +46,27 @@ func (l *Lease) renew(ctx context.Context) error {
 			l.confirm(saved, sent)
 			return nil
 		}
+		if ctx.Err() == context.DeadlineExceeded {
+			err = &noAnswerError{leaseTrust}
+		}
 		if err = l.failed("update", err); !overtaken(err) || try == renewalTries {
 			return err
 		}
 		// It has changed: by somebody who has taken it, or only added a label; or the answer to an
 		// earlier renewal of ours was lost.
 		found, err := l.get(ctx)
-		if err != nil {
+		var foreign *LeaseOwnerError
+		switch {
+		case errors.As(err, &foreign):
+			l.lose(&LeaseLostError{Foreign: foreign})
+			return nil
+		case err != nil:
 			return l.failed("get", err)
-		}
-		if !l.keepKnown(found) {
-			l.lose(found)
+		case found == nil:
+			l.lose(&LeaseLostError{Deleted: true})
+			return nil
+		case !l.keepKnown(found):
+			l.lose(&LeaseLostError{Holder: holderOf(found)})
 			return nil
 		}
 	}
@@ -67,7 +76,22 @@ func (l *Lease) renew(ctx context.Context) error {
 func (l *Lease) confirm(saved *unstructured.Unstructured, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.object, l.renewed, l.trouble = saved, sent, nil
+	l.object, l.renewed, l.trouble, l.failing = saved, sent, nil, time.Time{}
+	l.tell()
+}
+
+// troubled stores why a renewal has failed.
+func (l *Lease) troubled(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.trouble = err; l.failing.IsZero() {
+		l.failing = l.client.clock.Now()
+	}
+	l.tell()
+}
+
+// tell wakes those who wait for a renewal; mu is held.
+func (l *Lease) tell() {
 	close(l.news)
 	l.news = make(chan struct{})
 }
@@ -91,11 +115,8 @@ func (l *Lease) keepKnown(found *unstructured.Unstructured) bool {
 
 // lose ends the lease. A Lease without a holder is lost as well: somebody may have had it in
 // between, or wants us to stop.
-func (l *Lease) lose(found *unstructured.Unstructured) {
-	lost := &LeaseLostError{Namespace: l.owner.Namespace, Name: recordName(l.owner), Deleted: found == nil}
-	if found != nil {
-		lost.Holder = holderOf(found)
-	}
+func (l *Lease) lose(lost *LeaseLostError) {
+	lost.Namespace, lost.Name = l.owner.Namespace, recordName(l.owner)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lost = lost
@@ -111,34 +132,6 @@ func (l *Lease) Lost() error {
 		return nil
 	}
 	return l.lost
-}
-
-// hold returns once the lease permits a write: at once while the last renewal is fresh, else
-// after the next one. It is an error when the lease is lost, or ctx ends first.
-func (l *Lease) hold(ctx context.Context) error {
-	for {
-		l.mu.Lock()
-		lost, news, trouble := l.lost, l.news, l.trouble
-		age := elapsed(l.renewed, l.client.clock.Now())
-		l.mu.Unlock()
-		if lost != nil {
-			return lost
-		}
-		if age < leaseTrust {
-			return nil
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return &staleError{lease: recordName(l.owner), age: age, trouble: trouble}
-		}
-	}
-}
-
-// elapsed is the time between two readings of the clock. Where the monotonic clock has stood still
-// (a machine that slept), it is that of the wall clock.
-func elapsed(from, to time.Time) time.Duration {
-	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
 // Release ends the renewals and lets others have the lease, if it is still ours. It is sent also

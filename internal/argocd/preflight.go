@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
 // Problem is a reason why Argo CD or the API server would not take an Application.
@@ -113,7 +115,7 @@ func (c *Client) dryRun(ctx context.Context, owner Owner, object map[string]any,
 		return answer, nil
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
 		answer.refused = &Problem{App: name, Summary: SummaryRefused, Detail: fmt.Sprintf(
-			"a dry run in namespace %s was refused: %s", owner.Namespace, cause(err))}
+			"a dry run in namespace %s was refused: %s", owner.Namespace, rollout.WithoutCredentials(cause(err).Error()))}
 		return answer, nil
 	}
 	return answer, err

@@ -59,7 +59,7 @@ func (r retrier) do(ctx context.Context, patience time.Duration, f func() error)
 	for delay := firstDelay; ; delay = min(2*delay, longestDelay) {
 		err := f()
 		switch {
-		case err == nil, ctx.Err() != nil:
+		case err == nil, ctx.Err() != nil, isStale(err):
 			return err
 		case apierrors.IsUnauthorized(err) && !renewed:
 			// client-go renews the credentials of an exec command after a 401, but leaves it to
@@ -81,6 +81,9 @@ func (r retrier) do(ctx context.Context, patience time.Duration, f func() error)
 
 // transient tells whether the same request may succeed a little later.
 func transient(err error) bool {
+	if isStale(err) {
+		return false
+	}
 	if apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) {
 		return true
