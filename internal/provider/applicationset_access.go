@@ -46,11 +46,3 @@ func (r *applicationSetResource) refusal(err error) string {
 	}
 	return argocd.ExplainForbidden(err)
 }
-
-// mayRemove is permitted for the deletions of an apply; most have none.
-func (a *apply) mayRemove(ctx context.Context) diag.Diagnostics {
-	if len(a.plan.Removals) == 0 {
-		return nil
-	}
-	return a.permitted(ctx, argocd.Remove)
-}

@@ -186,7 +186,8 @@ func (c content) open() error {
 }
 
 // prepareCreate decides whose the set is, and what of it has to go: nothing, unless the set was
-// handed over, for the plan of a replacement shows what it removes, and that of a create cannot.
+// handed over by this very apply, for the plan of a replacement shows what it removes, and that of a
+// create cannot. An apply that was killed after it had handed over leaves the plan of a create.
 func (a *apply) prepareCreate() diag.Diagnostics {
 	diags := a.claim()
 	if diags.HasError() {
@@ -196,7 +197,7 @@ func (a *apply) prepareCreate() diag.Diagnostics {
 	gone := ch.removed()
 	switch {
 	case len(gone) == 0:
-	case a.record.State == argocd.StateReleased:
+	case a.record.State == argocd.StateReleased && a.handedOver():
 		if diags.Append(ch.guardDeletions(a.settings)...); diags.HasError() {
 			return diags
 		}
@@ -208,6 +209,12 @@ func (a *apply) prepareCreate() diag.Diagnostics {
 	}
 	a.record.Token, a.record.State = newID(), argocd.StateCreating
 	return diags
+}
+
+// handedOver tells whether the set was handed over to this create by the deletion that came before it.
+func (a *apply) handedOver() bool {
+	_, ok := a.resource.provider.generation.sets.handedOver(a.owner.String())
+	return ok
 }
 
 // claim refuses a set that another Terraform state manages. One that a create has left

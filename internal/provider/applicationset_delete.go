@@ -2,14 +2,11 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
@@ -154,18 +151,20 @@ func (c *connected) release(ctx context.Context) diag.Diagnostics {
 
 // takeDown deletes every Application of the set, then its record.
 func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
-	diags := a.checkDestinations(ctx)
+	diags := a.checkDestinations(ctx, a.liveNames(), insteadOfDestroy)
 	if diags.HasError() {
 		return diags
 	}
-	reverse := a.content.set != nil && a.content.set.Strategy.ReverseDeletion
-	a.plan = rollout.Plan{NoStepLabel: rollout.NoStepLabel, Removals: rollout.RemovalGroups(a.stepLabels(), reverse)}
+	a.plan = rollout.Plan{NoStepLabel: rollout.NoStepLabel, Removals: rollout.RemovalGroups(a.stepLabels(), a.reversed())}
 	if len(a.plan.Removals) > 0 {
 		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade(), From: a.listing})
 		a.roll(ctx, session, "deletion")
 	}
 	diags.Append(a.unwatch()...)
 	if diags.Append(a.report("deletion", "delete", afterFailedDelete).diagnostics(a.outcome)...); diags.HasError() {
+		return diags
+	}
+	if diags.Append(a.nothingLeft(ctx)...); diags.HasError() {
 		return diags
 	}
 	diags.Append(a.forget(ctx)...)
@@ -187,37 +186,6 @@ func (a *apply) forget(ctx context.Context) diag.Diagnostics {
 	a.lease, a.client = nil, a.client.Under(nil)
 	if err := a.client.DeleteRecord(ctx, a.owner, a.record); err != nil {
 		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Deleting the record of %s, after all of its Applications", a.owner), err))
-	}
-	return diags
-}
-
-// checkDestinations refuses to delete Applications whose cluster Argo CD does not know: it would
-// leave their resources running without a word.
-func (a *apply) checkDestinations(ctx context.Context) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if a.settings.orphan || len(a.objects) == 0 {
-		return diags
-	}
-	objects := make([]*unstructured.Unstructured, 0, len(a.objects))
-	for _, name := range sortedNames(a.objects) {
-		objects = append(objects, a.objects[name])
-	}
-	unknown, err := a.client.KnownDestinations(ctx, objects)
-	switch {
-	case errors.Is(err, argocd.ErrForbidden):
-		diags.AddWarning("Destination clusters not checked", "The provider's credentials may not read Argo CD's cluster Secrets. "+
-			"If a destination cluster is unknown to Argo CD, it leaves the resources there running without a word.")
-	case err != nil:
-		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Looking for the destination clusters of %s", a.owner), err))
-	case len(unknown) > 0:
-		var lines []string
-		for _, name := range sortedNames(unknown) {
-			lines = append(lines, fmt.Sprintf("  %s: %s", name, unknown[name]))
-		}
-		diags.AddError("Destination cluster unknown", fmt.Sprintf(
-			"Argo CD does not know the destination clusters of these Applications, and would leave their resources running without a word:\n%s\n"+
-				"Nothing was deleted. Add the clusters to Argo CD again (argocd cluster add), or leave the resources on purpose: "+
-				"rollout.deletion = \"orphan\", applied before the destroy.", strings.Join(lines, "\n")))
 	}
 	return diags
 }

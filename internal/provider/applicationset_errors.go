@@ -93,7 +93,7 @@ func (r report) failure(f rollout.Failure) string {
 	if f.Err != nil && f.Err.Error() != f.Said {
 		fmt.Fprintf(&b, "\n%s", f.Err)
 	}
-	return b.String()
+	return rollout.WithoutCredentials(b.String()) // others have said a part of it
 }
 
 // credentials is refusal, also for no error.
@@ -208,7 +208,7 @@ func errorText(err error) string {
 	if err == nil {
 		return "no reason was given"
 	}
-	return err.Error()
+	return rollout.WithoutCredentials(err.Error())
 }
 
 func capital(s string) string {

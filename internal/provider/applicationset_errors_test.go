@@ -10,6 +10,7 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -146,6 +147,25 @@ func TestARefusedRequestIsToldOnce(t *testing.T) {
 	diags := testReport().diagnostics(rollout.Outcome{Failures: []rollout.Failure{{App: "a", Kind: rollout.KindRequest, Said: err.Error(), Err: err}}})
 	if n := strings.Count(diags[0].Detail(), err.Error()); n != 1 {
 		t.Errorf("told %d times:\n%s", n, diags[0].Detail())
+	}
+}
+
+// An admission webhook may repeat what it was sent.
+func TestWhatOthersSayIsToldWithoutCredentials(t *testing.T) {
+	webhook := apierrors.NewBadRequest(`source https://bob:hunter2@git.example.com/a is not allowed, nor https://hunter2@git.example.com/b`)
+	bare := fmt.Errorf("somebody said: %w", webhook)
+	named := &argocd.RequestError{Verb: "update", Resource: "applications.argoproj.io", Namespace: "argocd", Name: "a", Err: webhook}
+	r := &applicationSetResource{provider: &ProviderData{}}
+	for name, diags := range map[string]diag.Diagnostics{
+		"a refused request":           testReport().diagnostics(rollout.Outcome{Failures: []rollout.Failure{{App: "a", Kind: rollout.KindRequest, Said: named.Error(), Err: named}}}),
+		"the same, as it was said":    testReport().diagnostics(rollout.Outcome{Failures: []rollout.Failure{{App: "a", Kind: rollout.KindRequest, Said: bare.Error(), Err: bare}}}),
+		"a message and another error": testReport().diagnostics(rollout.Outcome{Failures: []rollout.Failure{{App: "a", Kind: rollout.KindSyncFailed, Said: "no", Err: bare}}}),
+		"a watch that is lost":        testReport().diagnostics(rollout.Outcome{Stop: rollout.StopWatch, Err: bare}),
+		"a request of the provider":   {r.requestDiagnostic("Writing a", bare)},
+	} {
+		if len(diags) != 1 || strings.Contains(diags[0].Detail(), "hunter2") || !strings.Contains(diags[0].Detail(), "https://git.example.com/a") {
+			t.Errorf("%s: %v", name, diags)
+		}
 	}
 }
 

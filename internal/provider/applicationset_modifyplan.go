@@ -83,6 +83,7 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 	now.Open = r.leaveOpen(plan, c, live)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
 	resp.Diagnostics.Append(r.checkNames(ctx, plan, c, newWaves(), s, cluster{}, false)...)
+	resp.Diagnostics.Append(r.warnOfDestinations(ctx, plan, change{prior: live.waves, content: c}.removed(), s.of(c.set), cluster{})...)
 	if r.provider != nil {
 		r.provider.keepAnswers(plan.ID.ValueString(), c.answers)
 	}
@@ -113,8 +114,9 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 		return
 	}
 	if plan.ID.Equal(state.ID) {
-		resp.Diagnostics.Append(plan.plan(c, prior, known, foundSet{prior.outOfCluster(), known.Unfinished}, s, plan.timeout("update"))...)
+		resp.Diagnostics.Append(plan.plan(c, prior, known, foundSet{waves: prior.outOfCluster(), unfinished: known.Unfinished}, s, plan.timeout("update"))...)
 		resp.Diagnostics.Append(r.checkNames(ctx, plan, c, prior, s, home, true)...)
+		resp.Diagnostics.Append(r.warnOfDestinations(ctx, plan, change{prior: prior.outOfCluster(), content: c}.removed(), s.of(c.set), home)...)
 		resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, c.answers)...)
 		resp.Diagnostics.Append(pending.planned(plan, prior)...)
 		return
@@ -191,19 +193,21 @@ func warnOfDestruction(ctx context.Context, state *applicationSetModel) diag.Dia
 		return diags
 	}
 	c, problems := state.decode(ctx)
-	reverse := !problems.HasError() && c.set.Strategy.ReverseDeletion
-	groups := rollout.RemovalGroups(labels, reverse)
-	if !reverse {
+	order := " in this order, each group when the one before it is gone:"
+	if problems.HasError() {
+		order = fmt.Sprintf(". This version of the provider cannot read the configuration in the state (%s), so the set's record tells deletion_order; "+
+			"where that does not either, it is Reverse, each group when the one before it is gone:", problems.Errors()[0].Summary())
+	} else if !c.set.Strategy.ReverseDeletion {
 		diags.AddWarning("Applications will be deleted", fmt.Sprintf(
 			"%s of %s will be deleted at the same time (deletion_order is AllAtOnce).", count(len(labels)), state.ID.ValueString()))
 		return diags
 	}
+	groups := rollout.RemovalGroups(labels, true)
 	lines := make([]string, len(groups))
 	for i, names := range groups {
 		lines[i] = fmt.Sprintf("  %s: %d", labels[names[0]], len(names))
 	}
 	diags.AddWarning("Applications will be deleted", fmt.Sprintf(
-		"%s of %s will be deleted in this order, each group when the one before it is gone:\n%s",
-		count(len(labels)), state.ID.ValueString(), strings.Join(lines, "\n")))
+		"%s of %s will be deleted%s\n%s", count(len(labels)), state.ID.ValueString(), order, strings.Join(lines, "\n")))
 	return diags
 }

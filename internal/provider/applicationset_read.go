@@ -90,7 +90,7 @@ func (c *connected) readLive(ctx context.Context, of content, from privateReader
 	known.Unfinished, known.Live = c.unfinished(c.live), changedSources(of, c.live)
 	of.leaveStanding(c.liveNames(), known.Unfinished)
 	now := liveWaves(of, c.live, c.proven())
-	c.resource.provider.generation.sets.keepFound(c.owner.String(), foundSet{waves: now, unfinished: known.Unfinished})
+	c.resource.provider.generation.sets.keepFound(c.owner.String(), foundSet{waves: now, unfinished: known.Unfinished, destinations: destinationsOf(c.objects)})
 	return now, known, diags
 }
 

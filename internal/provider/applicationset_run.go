@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"os"
 	"os/user"
 	"time"
@@ -32,6 +33,8 @@ type apply struct {
 	// kept is what a create leaves as it is.
 	kept    waves
 	timeout time.Duration
+	// provenBefore is what was proven when the run began.
+	provenBefore map[string]string
 	// touched tells that something has been written.
 	touched bool
 	outcome rollout.Outcome
@@ -68,6 +71,7 @@ func (a *apply) begin(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	a.record.ApplicationSet = named(a.owner, a.content.document)
 	a.rememberPrevious()
+	a.provenBefore, a.record.Proven = a.record.Proven, a.stillProven()
 	a.record.Targets = recordedTargets(a.plan, a.outcome)
 	a.record.Rollouts = append(a.record.Rollouts, argocd.Rollout{ID: a.runID, Started: time.Now().UTC(), Actor: actor()})
 	if extra := len(a.record.Rollouts) - argocd.KeptRollouts; extra > 0 {
@@ -145,7 +149,7 @@ func (a *apply) nowProven() map[string]string {
 		done[name] = true
 	}
 	for _, open := range a.outcome.Open {
-		if before, ok := a.record.Proven[open.Name]; ok && open.Phase == rollout.PhaseWaiting {
+		if before, ok := a.provenBefore[open.Name]; ok && open.Phase == rollout.PhaseWaiting {
 			proven[open.Name] = before
 		}
 	}
@@ -156,8 +160,20 @@ func (a *apply) nowProven() map[string]string {
 		}
 	}
 	for _, name := range a.content.heldNames(liveWaves(a.content, a.live, nil)) {
-		if before, ok := a.record.Proven[name]; ok {
+		if before, ok := a.provenBefore[name]; ok {
 			proven[name] = before
+		}
+	}
+	return proven
+}
+
+// stillProven is what is proven however the run ends: a process that is killed takes nothing back, and what it
+// has brought away from its old target must not count as proven there should the configuration go back.
+func (a *apply) stillProven() map[string]string {
+	proven := maps.Clone(a.record.Proven)
+	for i := range a.plan.Apps {
+		if d := &a.plan.Apps[i]; !d.Proven {
+			delete(proven, d.Name)
 		}
 	}
 	return proven

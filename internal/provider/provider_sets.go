@@ -1,6 +1,10 @@
 package provider
 
-import "sync"
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // sets is what the resources of one run of the provider tell each other of their sets, each by its
 // namespace/name. Terraform calls in any order, so what is missing proves nothing.
@@ -22,6 +26,8 @@ type foundSet struct {
 	waves waves
 	// unfinished is as in targets.
 	unfinished map[string]string
+	// destinations are those of its Applications, by name: see destinationsOf.
+	destinations map[string]*unstructured.Unstructured
 }
 
 func (s *sets) keepFound(set string, found foundSet) {
