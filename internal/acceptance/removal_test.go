@@ -334,7 +334,7 @@ func TestAccOrphanDeletionLeavesTheResourcesRunning(t *testing.T) {
 	f.must(f.deploys("1", "dev", "staging", "prod"))
 }
 
-func TestAccDestroyIsRefusedWhileADestinationClusterIsUnknown(t *testing.T) {
+func TestAccDeletionsAreRefusedWhileADestinationClusterIsUnknown(t *testing.T) {
 	f := newFixture(t)
 	w, s, seen := f.workspace(), f.threeSteps(), f.record()
 	cluster := f.name + "-far"
@@ -350,6 +350,13 @@ func TestAccDestroyIsRefusedWhileADestinationClusterIsUnknown(t *testing.T) {
 	w.apply()
 	f.must(func() error { return f.cluster.RemoveCluster(ctx, cluster) })
 	seen.reset()
+	all := s.Elements
+	s.Elements = all[:2]
+	w.configure(s)
+	w.says(w.plan(), "Destination cluster unknown", "Apply will refuse to delete them", "rollout.hold")
+	w.failsToApply("Destination cluster unknown", f.app("prod"), cluster, "Nothing was changed", "applications_sync = \"create-update\"", `rollout.deletion = "orphan"`)
+	s.Elements = all
+	w.configure(s)
 	w.fails([]string{"destroy", "-auto-approve", "-refresh=false"}, "Destination cluster unknown", f.app("prod"), cluster, "Nothing was deleted", `rollout.deletion = "orphan"`)
 	f.must(seen.onlyTouched())
 	f.must(func() error { return f.cluster.AddCluster(ctx, cluster, f.cluster.LocalhostServer()) })
