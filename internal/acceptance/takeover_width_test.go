@@ -117,7 +117,7 @@ func (m *move) fleet() {
 	delete(template["metadata"].(obj), "finalizers")
 	template["spec"].(obj)["source"].(obj)["path"] = "apps/none"
 	m.createAppSet(set)
-	m.awaitFleet()
+	m.deployFleet()
 	began := m.uids()
 
 	var mu sync.Mutex
@@ -169,21 +169,34 @@ func (m *move) fleet() {
 	m.lives()
 }
 
-// awaitFleet waits until the ApplicationSet has its Applications, and Argo CD has looked at all of them.
-func (m *move) awaitFleet() {
+// deployFleet syncs all Applications that the ApplicationSet makes, so that none of them is synced when they are taken over.
+func (m *move) deployFleet() {
 	m.Helper()
-	start, ready := time.Now(), 0
+	start := time.Now()
+	m.awaitFleet("made", func(app *unstructured.Unstructured) bool { return metav1.GetControllerOf(app) != nil })
+	for name := range m.uids() {
+		_, err := m.client.Resource(applications).Namespace(argoNamespace).Patch(m.ctx(), name, "application/merge-patch+json", []byte(`{"operation":{"sync":{}}}`), metav1.PatchOptions{})
+		if err != nil {
+			m.Fatal(err)
+		}
+	}
+	m.awaitFleet("deployed", func(app *unstructured.Unstructured) bool { return newAppState(app).done() })
+	m.Logf("%d Applications are deployed after %s", fleetSize, time.Since(start).Round(time.Second))
+}
+
+func (m *move) awaitFleet(what string, ready func(*unstructured.Unstructured) bool) {
+	m.Helper()
+	n := 0
 	err := wait.PollUntilContextTimeout(context.Background(), 2*time.Second, 15*time.Minute, true, func(context.Context) (bool, error) {
-		ready = 0
+		n = 0
 		for _, app := range m.liveApps(m.ctx()) {
-			if s := newAppState(&app); s.Sync == "Synced" && s.Health == "Healthy" && metav1.GetControllerOf(&app) != nil {
-				ready++
+			if ready(&app) {
+				n++
 			}
 		}
-		return ready == fleetSize, nil
+		return n == fleetSize, nil
 	})
 	if err != nil {
-		m.Fatalf("%d Applications of %d are ready: %v", ready, fleetSize, err)
+		m.Fatalf("%d Applications of %d are %s: %v", n, fleetSize, what, err)
 	}
-	m.Logf("%d Applications are ready after %s", fleetSize, time.Since(start).Round(time.Second))
 }
