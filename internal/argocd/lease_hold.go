@@ -14,7 +14,7 @@ import (
 // good, a run with many writes must not wait for each of them in full.
 func (l *Lease) hold(ctx context.Context) error {
 	var end <-chan time.Time
-	for {
+	for over := false; ; {
 		l.mu.Lock()
 		lost, news, trouble := l.lost, l.news, l.trouble
 		now, failing := l.client.clock.Now(), time.Duration(0)
@@ -23,23 +23,22 @@ func (l *Lease) hold(ctx context.Context) error {
 			failing = now.Sub(l.failing)
 		}
 		l.mu.Unlock()
-		stale := &staleError{lease: recordName(l.owner), age: age, trouble: trouble}
 		switch {
 		case lost != nil:
 			return lost
 		case age < leaseTrust:
 			return nil
-		case l.hopeless(trouble):
-			return stale
+		case over, l.hopeless(trouble):
+			return &staleError{lease: recordName(l.owner), age: age, trouble: trouble}
 		case end == nil:
 			end = l.client.clock.After(max(requestPatience-failing, leaseTrust))
 		}
 		select {
 		case <-news:
 		case <-end:
-			return stale
+			over = true
 		case <-ctx.Done():
-			return stale
+			over = true
 		}
 	}
 }
