@@ -221,10 +221,12 @@ func TestAccAnApplyThatWaitsForTheLeaseCanBeCancelled(t *testing.T) {
 	stop := f.renew("mallory@elsewhere")
 	f.release("2", "dev", "staging", "prod")
 	s.Rollout = quick(obj{"lock_timeout": "10m"})
+	lines := filepath.Join(w.cli.dir, "progress.log")
+	s.Provider = obj{"progress": obj{"path": lines}}
 	w.configure(s)
 	before := f.versions()
 	apply := w.cli.start("apply", "-auto-approve")
-	time.Sleep(8 * time.Second)
+	f.awaitLine(lines, "waiting for another apply of the set, by mallory@elsewhere")
 	if err := apply.process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +242,22 @@ func TestAccAnApplyThatWaitsForTheLeaseCanBeCancelled(t *testing.T) {
 		return nil
 	})
 	stop()
+}
+
+// awaitLine waits until a file says something. It does not end the test: the process that writes the file
+// runs.
+func (f *fixture) awaitLine(path, text string) {
+	f.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		content, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(content), text) {
+			return
+		}
+		if time.Since(began) > patience {
+			f.Errorf("%s does not say %q after %s, but (%v)\n%s", path, text, patience, err, content)
+			return
+		}
+	}
 }
 
 // renew keeps the Lease of the fixture's set alive for another holder, until stop.
