@@ -83,7 +83,7 @@ var soakFaults = map[string][]faultproxy.Rule{
 func TestAccARolloutSurvivesTransientFaults(t *testing.T) {
 	requireAcceptance(t)
 	t.Parallel()
-	first, _ := killSeeds(t)
+	first := firstSeed(t)
 	last, kinds := first, maps.Clone(transientFaults)
 	if soaks() {
 		last += soakFaultSeeds - 1

@@ -201,20 +201,6 @@ func (s *story) nothingStored() func() error {
 	}
 }
 
-// count is how many states were seen since the last reset.
-func (r *recorder) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.states) - r.from
-}
-
-// more is closed at the next state.
-func (r *recorder) more() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.news
-}
-
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
 // without is m without one key.

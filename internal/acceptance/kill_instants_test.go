@@ -57,14 +57,14 @@ func TestAccKillBetweenTwoWrites(t *testing.T) {
 				}
 				kill := strike{
 					interruption: interruptions[slices.IndexFunc(interruptions, func(k interruption) bool { return k.name == "SIGKILL to the process group" })],
-					phase:        phase, request: make(chan struct{}), words: i.name,
+					phase:        phase, given: make(chan struct{}), words: i.name,
 				}
 				x.Add(faultproxy.Rule{On: i.on, Skip: i.skip, Times: 1, Do: func(w http.ResponseWriter, r *http.Request, forward http.HandlerFunc) {
 					if i.after {
-						faultproxy.HangAfter()(w, r, func(w http.ResponseWriter, r *http.Request) { forward(w, r); close(kill.request) })
+						faultproxy.HangAfter()(w, r, func(w http.ResponseWriter, r *http.Request) { forward(w, r); close(kill.given) })
 						return
 					}
-					close(kill.request)
+					close(kill.given)
 					faultproxy.Hang()(w, r, forward)
 				}})
 				s.run(phase, &kill)

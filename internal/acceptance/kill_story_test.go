@@ -31,7 +31,8 @@ type story struct {
 	release string // the commit that a changed Application is deployed at
 	before  string // that of the others
 	uids    map[string]string
-	pace    [phaseCount]pace
+	// asked counts the requests of the provider, when they go through a proxy: see through.
+	asked   *tally
 	strikes []struckAt
 	// resumes is how many more runs each interrupted phase has needed.
 	resumes []int
@@ -44,6 +45,8 @@ type struckAt struct {
 	strike
 	// missed tells that terraform had ended before.
 	missed bool
+	// hit tells that it came in full to a run that did not come to its end because of it.
+	hit bool
 	// ended is how long after the interruption terraform ended.
 	ended time.Duration
 	// orphaned is how long the provider lived on after terraform.
@@ -65,7 +68,7 @@ var (
 
 func (f *fixture) story(provider string) *story {
 	f.Helper()
-	s := &story{workspace: f.workspace(), seen: f.record()}
+	s := &story{workspace: f.workspace(), seen: f.record(), asked: newTally()}
 	s.useBinary(provider)
 	s.makeNamespace()
 	s.workspace.release("1", slices.Concat(killDev, killStaging, killProd, []string{killNoStep})...)
@@ -118,7 +121,6 @@ func (s *story) run(phase int, x *strike) {
 		args[0] = "destroy"
 	}
 	s.seen.reset()
-	began := time.Now()
 	if x == nil {
 		if r := s.startBinary(args...).wait(); r.code != exitEmpty {
 			s.Fatalf("terraform %v: exit code %d\n%s", args, r.code, r.out)
@@ -126,7 +128,6 @@ func (s *story) run(phase int, x *strike) {
 	} else {
 		s.strikeAndResume(*x, args)
 	}
-	s.pace[phase] = pace{events: len(s.seen.since()), took: time.Since(began)}
 	switch phase {
 	case createPhase:
 		s.isCreated()
@@ -134,6 +135,9 @@ func (s *story) run(phase int, x *strike) {
 		s.isUpdated()
 	case destroyPhase:
 		s.isDestroyed()
+	}
+	if n, _ := s.seen.changes(); n != changesOf(phase) {
+		s.Errorf("%s has made %d changes, not the %d by which strikes are timed", phaseNames[phase], n, changesOf(phase))
 	}
 }
 
@@ -170,13 +174,16 @@ func (s *story) strikeAndResume(x strike, args []string) {
 func (s *story) struck(x strike, args []string) result {
 	s.Helper()
 	at := struckAt{strike: x}
-	from := s.seen.count()
+	from := s.mark()
 	c := s.startBinary(args...)
-	if at.missed = !s.waitFor(x, c, from); !at.missed {
-		x.deliver(c, x.pause)
+	sent := 0
+	if s.waitFor(x, c, from) {
+		sent = x.deliver(c, x.pause)
 	}
 	began := time.Now()
 	r := c.wait()
+	at.missed, at.hit = sent == 0, sent == x.signals && r.code != exitEmpty
+	s.Logf("%s: %s after the start, %d signals", x, began.Sub(from.at).Round(time.Millisecond), sent)
 	ended := time.Now()
 	if at.ended = ended.Sub(began); at.ended > endLimit {
 		s.Errorf("terraform ended %s after %s", at.ended, x)
@@ -221,31 +228,6 @@ func (r *recorder) restsSince(instant time.Time) func() error {
 			last[s.Name] = s
 		}
 		return nil
-	}
-}
-
-// waitFor waits for the instant of the strike; it is false when terraform ends before. from is how
-// many events there were before this run.
-func (s *story) waitFor(x strike, c *groupCommand, from int) bool {
-	if x.request != nil {
-		select {
-		case <-x.request:
-		case <-c.over:
-			return false
-		}
-	}
-	for s.seen.count()-from < x.event {
-		select {
-		case <-s.seen.more():
-		case <-c.over:
-			return false
-		}
-	}
-	select {
-	case <-time.After(x.after):
-		return true
-	case <-c.over:
-		return false
 	}
 }
 
