@@ -155,7 +155,10 @@ func (m *move) rollingOut() {
 	for _, app := range apps {
 		m.lookAgain(app)
 	}
-	if _, err := m.seen.await(m.ctx(), m.app("dev"), "is deployed by the controller", progressing); err != nil {
+	// It waits for half a minute before it begins (ensureApplicationsReconciled in applicationset/progressivesync, Argo CD 3.6.1).
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	if _, err := m.seen.await(ctx, m.app("dev"), "is deployed by the controller", progressing); err != nil {
 		m.Fatal(err)
 	}
 	m.until("the controller says that it rolls out", func() bool {
