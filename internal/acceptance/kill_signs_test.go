@@ -121,26 +121,26 @@ func (s *story) waitFor(x strike, c *groupCommand, from mark) bool {
 
 // due tells that the sign which the strike follows has come: so many requests and changes were seen
 // of the run, which had so many changes left to make. A run with none left is struck at its begin.
-func (x strike) due(requests, changes, left int) bool {
+func (s strike) due(requests, changes, left int) bool {
 	switch {
-	case x.part > begin && left > 0:
-		return changes >= min(left, 1+int(x.share*float64(left)))
-	case x.part == begin && x.request == 0:
+	case s.part > begin && left > 0:
+		return changes >= min(left, 1+int(s.share*float64(left)))
+	case s.part == begin && s.request == 0:
 		return true
 	}
-	return requests >= max(1, x.request) || changes > 0
+	return requests >= max(1, s.request) || changes > 0
 }
 
 // delay is how long after that sign the strike comes. After a change it is measured by the time that
 // the changes of this run took, from the first one to this one, and shrinks to nothing towards the last
 // change, after which no other one need follow.
-func (x strike) delay(changes, left int, took time.Duration) time.Duration {
+func (s strike) delay(changes, left int, took time.Duration) time.Duration {
 	switch {
-	case x.part == begin && x.request == 0:
-		return time.Duration(x.late * float64(time.Second))
-	case x.part == begin || changes < 2 || changes >= left:
+	case s.part == begin && s.request == 0:
+		return time.Duration(s.late * float64(time.Second))
+	case s.part == begin || changes < 2 || changes >= left:
 		return 0
 	}
 	pace := float64(took) / float64(changes-1)
-	return time.Duration(x.late * pace * float64(left-changes) / float64(left))
+	return time.Duration(s.late * pace * float64(left-changes) / float64(left))
 }
