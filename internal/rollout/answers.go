@@ -28,17 +28,23 @@ func (e *engine) result(now time.Time, r Result) {
 }
 
 func (e *engine) refused(a *app, r Result, now time.Time) {
-	if a.state == done || a.state == failed {
-		return
+	syncsItself := r.Action.Verb == DisableAutomated // and goes on: nothing may start any more
+	if syncsItself {
+		delete(e.automated, a.name)
+		e.hopeless = true
 	}
-	if a.state == givingUp {
+	switch {
+	case a.state == failed || a.state == done && !syncsItself:
+		e.dropHalted(now)
+		return
+	case a.state == givingUp:
+		e.dropHalted(now)
 		e.giveUpEnded(a, now)
 		return
-	}
-	if a.state == idle {
+	case !a.inFlight():
 		e.begin(a, entering)
 	}
-	e.hopeless = e.hopeless || r.Hopeless || r.Action.Verb == DisableAutomated
+	e.hopeless = e.hopeless || r.Hopeless
 	e.failWith(a, Failure{Kind: KindRequest, Said: r.Err.Error(), Err: r.Err, Doing: string(r.Action.Verb)}, now)
 	if r.Unsure && a.state == failed {
 		// Its operation would deploy after the apply has failed: the next state that is seen tells.

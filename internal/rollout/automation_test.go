@@ -117,6 +117,36 @@ func TestAutomatedSyncThatIsSwitchedOnMeanwhile(t *testing.T) {
 			d.quiet()
 			d.over(false)
 		},
+		"stops the rollout when it cannot be switched off, whatever has become of the Application": func(t *testing.T) {
+			for name, have := range map[string]func(d *desk){
+				"not begun": func(d *desk) {
+					d.see("b", automatic)
+					d.answer(Result{Action: d.asked("b", DisableAutomated), Err: errForbidden})
+				},
+				"done": func(d *desk) {
+					d.pass(5 * time.Second)
+					d.see("a", automatic)
+					d.answer(Result{Action: d.asked("a", DisableAutomated), Err: errForbidden})
+				},
+				"failed": func(d *desk) {
+					d.see("a", automatic)
+					d.answer(Result{Action: d.asked("a", DisableAutomated), Err: errForbidden})
+				},
+			} {
+				d := newDesk(t, planOf("a", "b"), allowing(5))
+				d.see("a", old)
+				d.see("b", old)
+				d.listed()
+				d.land("a")
+				have(d)
+				d.pending = nil
+				d.pass(time.Minute)
+				d.quiet()
+				if len(d.e.failures) == 0 || !d.e.hopeless {
+					t.Errorf("%s: the failures are %v", name, d.e.failures)
+				}
+			}
+		},
 		"is nobody's concern where all are rolled out at once": func(t *testing.T) {
 			p := planOf("a", "b")
 			p.DisableAutomated = false

@@ -22,9 +22,7 @@ func (e *engine) failWith(a *app, f Failure, now time.Time) {
 	e.stillRunning(a, now)
 	e.keepOff(a, now)
 	if e.halted() {
-		if e.stop == StopNone {
-			e.dropWaiting(now)
-		}
+		e.dropHalted(now)
 		return
 	}
 	for _, other := range waiters { // one of them leads now
@@ -48,6 +46,13 @@ func (a *app) ours() bool {
 	}
 	o := a.live.Operation
 	return o.Pending == a.token || (o.Token == a.token && (o.Phase == Running || o.Phase == Terminating))
+}
+
+// dropHalted drops what waits where nothing new may start any more.
+func (e *engine) dropHalted(now time.Time) {
+	if e.halted() && e.stop == StopNone {
+		e.dropWaiting(now)
+	}
 }
 
 // dropWaiting sends back to idle what has its turn but waits for something that nobody must wait

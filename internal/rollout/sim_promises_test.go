@@ -13,8 +13,11 @@ func (c *checker) well(health string) bool {
 // answered keeps what must end the run whatever is allowed to fail.
 func (c *checker) answered(r Result) {
 	s := c.session.engine.apps[r.Action.App].state
+	if r.Err != nil && r.Action.Verb == DisableAutomated {
+		c.hopeless = true
+	}
 	if r.Err != nil && s != done && s != failed && s != givingUp {
-		c.hopeless = c.hopeless || r.Hopeless || r.Action.Verb == DisableAutomated
+		c.hopeless = c.hopeless || r.Hopeless
 	}
 }
 
