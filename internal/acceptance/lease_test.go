@@ -151,9 +151,11 @@ func TestAccOfTwoAppliesAtOnceOneWorks(t *testing.T) {
 	f.lives(f.apps("dev", "staging", "prod")...)
 
 	s.Rollout = quick(obj{"lock_timeout": "10m"})
+	lines := filepath.Join(second.cli.dir, "progress.log")
+	s.Provider = obj{"progress": obj{"path": lines}}
 	second.configure(s)
 	waits := second.cli.start("apply", "-auto-approve")
-	time.Sleep(3 * time.Second) // it has planned by then, and waits; if not, it waits later
+	f.awaitLine(lines, "waiting for another apply of the set, by "+holder)
 	if f.holder() != holder {
 		t.Errorf("the lease is held by %q", f.holder())
 	}
