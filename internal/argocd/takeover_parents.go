@@ -46,7 +46,14 @@ func (c *Client) origins(ctx context.Context, set *InCluster) (origins, error) {
 			return from, err
 		}
 		for _, app := range found {
-			if deploys(app, set.object) {
+			if !deploys(app, set.object) {
+				continue
+			}
+			here, err := c.deploysHere(ctx, app)
+			if err != nil {
+				return from, err
+			}
+			if here {
 				from.apps = append(from.apps, app.GetNamespace()+"/"+app.GetName())
 			}
 		}
@@ -61,6 +68,28 @@ func deploys(app, object *unstructured.Unstructured) bool {
 		return text(r, "group") == applicationSets.Group && text(r, "kind") == "ApplicationSet" &&
 			text(r, "namespace") == object.GetNamespace() && text(r, "name") == object.GetName()
 	})
+}
+
+// deploysHere tells that an Application deploys into the cluster of Argo CD, where the set is: what it lists is in
+// its destination (spec.destination), and one in another cluster may have the name of the set. One without a destination
+// counts, and so does the name that a Secret gives to Argo CD's own cluster, where Secrets may be read.
+func (c *Client) deploysHere(ctx context.Context, app *unstructured.Unstructured) (bool, error) {
+	destination := dict(app.Object, "spec", "destination")
+	name, server := text(destination, "name"), strings.TrimRight(text(destination, "server"), "/")
+	if server != "" || name == "" {
+		return server == inClusterServer || server == "", nil
+	}
+	if name == inClusterName {
+		return true, nil
+	}
+	known, err := c.destinations(ctx)
+	if errors.Is(err, ErrForbidden) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(known, func(k cluster) bool { return k.Name == name && k.Server == inClusterServer }), nil
 }
 
 // parents are the things that would create the set again when it is deleted.

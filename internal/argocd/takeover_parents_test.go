@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"encoding/base64"
 	"reflect"
 	"strings"
 	"testing"
@@ -131,5 +132,47 @@ func TestWhereASetComesFromIsAskedOfArgoCD(t *testing.T) {
 	})
 	if _, err := c.Refusals(t.Context(), &InCluster{inCluster()}); err == nil {
 		t.Error("without a list of the Applications beside it nothing is known")
+	}
+}
+
+func TestAnApplicationThatDeploysASetOfTheNameIntoAnotherClusterIsNoParent(t *testing.T) {
+	named := func(name, server string) *unstructured.Unstructured {
+		encoded := func(value string) string { return base64.StdEncoding.EncodeToString([]byte(value)) }
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret",
+			"metadata": map[string]any{"namespace": "argocd", "name": "cluster-" + name, "labels": map[string]any{"argocd.argoproj.io/secret-type": "cluster"}},
+			"data":     map[string]any{"name": encoded(name), "server": encoded(server)},
+		}}
+	}
+	to := func(key, value string) map[string]any { return map[string]any{key: value} }
+	for name, test := range map[string]struct {
+		destination any
+		forbidden   bool
+		parent      bool
+	}{
+		"no destination":                      {nil, false, true},
+		"an empty one":                        {map[string]any{"server": "", "name": "", "namespace": "argocd"}, false, true},
+		"the server of Argo CD's own cluster": {to("server", "https://kubernetes.default.svc"), false, true},
+		"that server, with a slash":           {to("server", "https://kubernetes.default.svc/"), false, true},
+		"the name of Argo CD's own cluster":   {to("name", "in-cluster"), true, true},
+		"another server":                      {to("server", "https://prod.example.com"), true, false},
+		"another name":                        {to("name", "prod"), false, false},
+		"a name that nothing has":             {to("name", "lost"), false, false},
+		"a name of Argo CD's own cluster":     {to("name", "hub"), false, true},
+		"a name, and no Secret may be read":   {to("name", "hub"), true, false},
+	} {
+		app := owned("root")
+		app.Object["spec"] = map[string]any{"destination": test.destination}
+		app.Object["status"] = map[string]any{"resources": []any{map[string]any{"group": "argoproj.io", "kind": "ApplicationSet", "namespace": "argocd", "name": "web"}}}
+		c, cluster := moving(func(*fake.FakeDynamicClient) {}, app, named("hub", "https://kubernetes.default.svc"), named("prod", "https://prod.example.com"))
+		if test.forbidden {
+			cluster.PrependReactor("list", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(secrets.GroupResource(), "", nil)
+			})
+		}
+		refusals, err := c.Refusals(t.Context(), &InCluster{inCluster()})
+		if err != nil || len(refusals) > 0 != test.parent {
+			t.Errorf("%s: the refusals are %v (%v)", name, refusals, err)
+		}
 	}
 }

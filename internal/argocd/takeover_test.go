@@ -88,7 +88,7 @@ func TestAManifestIsWhatSomebodyWouldWrite(t *testing.T) {
 
 // moving is a client of a cluster that has these objects. tick is called whenever it waits.
 func moving(tick func(*fake.FakeDynamicClient), objects ...runtime.Object) (*Client, *fake.FakeDynamicClient) {
-	kinds := map[schema.GroupVersionResource]string{applications: "ApplicationList", applicationSets: "ApplicationSetList"}
+	kinds := map[schema.GroupVersionResource]string{applications: "ApplicationList", applicationSets: "ApplicationSetList", secrets: "SecretList"}
 	cluster := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
 	var clock atomic.Int64
 	c := &Client{
