@@ -36,6 +36,8 @@ type SessionOptions struct {
 	// Adopt are Applications that exist without our marks, or with those of another set, and that
 	// this run may take over: name -> UID. A newer Application of the same name is not taken over.
 	Adopt map[string]string
+	// Ordered tells that deletions wait for others: then whether one is gone is made sure of.
+	Ordered bool
 	// From is what the caller has seen and checked: the run begins with it, and gets every event
 	// since. Nil lists anew, and so does a run that adopts, which looks at the whole namespace.
 	From *Listing

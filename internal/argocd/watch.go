@@ -231,14 +231,14 @@ func (f *follower) changed(obj *unstructured.Unstructured) error {
 }
 
 // gone handles the end of an Application as the watch sees it: also one that has lost our label
-// ends there, even while it is being deleted. So whether it is gone is worth a look: on that the next
-// step of a deletion depends.
+// ends there, even while it is being deleted. So whether it is gone is worth a look where nothing had
+// been waiting for its deletion, or where the next deletion waits for it.
 func (f *follower) gone(obj *unstructured.Unstructured) error {
 	if !f.ours(obj) && f.latest(obj.GetName()) == nil {
 		return nil
 	}
-	if f.selector() != "" {
-		current, err := f.fetch(f.ctx, obj.GetName())
+	if f.selector() != "" && (f.options.Ordered || obj.GetDeletionTimestamp() == nil) {
+		current, err := f.see(obj.GetName())
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -248,6 +248,19 @@ func (f *follower) gone(obj *unstructured.Unstructured) error {
 	}
 	f.vanished(obj.GetName(), string(obj.GetUID()))
 	return nil
+}
+
+// see reads an Application in the middle of the watch, which tells nothing more while it has to be asked
+// for again.
+func (f *follower) see(name string) (obj *unstructured.Unstructured, err error) {
+	err = f.client.request(f.ctx, appRequest("get", f.owner.Namespace, name), func() error {
+		obj, err = f.client.apps(f.owner.Namespace).Get(f.ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			f.away()
+		}
+		return err
+	})
+	return obj, err
 }
 
 // relist reads everything again after the watch has expired, and sends what differs.

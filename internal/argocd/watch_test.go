@@ -64,7 +64,7 @@ func TestWatchHeals(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s, client := newScript(t, append([]step{start}, test.steps...)...)
 			ctx, cancel := context.WithCancel(context.Background())
-			events, err := client.Session(shop, nil, SessionOptions{}).Watch(ctx)
+			events, err := client.Session(shop, nil, SessionOptions{Ordered: true}).Watch(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestARunBeginsWithWhatItsCallerHasListed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events, err := client.Session(shop, nil, SessionOptions{From: from, Adopt: test.adopt}).Watch(ctx)
+			events, err := client.Session(shop, nil, SessionOptions{From: from, Adopt: test.adopt, Ordered: true}).Watch(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,6 +129,24 @@ func TestARunBeginsWithWhatItsCallerHasListed(t *testing.T) {
 				t.Errorf("requested %s\nwant      %s", got, test.history)
 			}
 		})
+	}
+}
+
+func TestADeletionThatNothingWaitsForIsBelieved(t *testing.T) {
+	s, client := newScript(t,
+		step{request: "LIST", body: listed("10", liveApp("a", "u-a", "5"))},
+		step{request: "WATCH 10", body: []any{event("DELETED", deleting(liveApp("a", "u-a", "12")))}, hold: true})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	events, err := client.Session(shop, nil, SessionOptions{}).Watch(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := told(t, events, 3), "a u-a@5, listed, gone a u-a"; got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+	if got := s.history(); got != "LIST, WATCH 10" {
+		t.Errorf("requested %s", got)
 	}
 }
 
@@ -161,7 +179,7 @@ func TestWatchGivesUp(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, client := newScript(t, append([]step{start}, test.steps...)...)
-			session := client.Session(shop, nil, SessionOptions{})
+			session := client.Session(shop, nil, SessionOptions{Ordered: true})
 			events, err := session.Watch(context.Background())
 			if err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/flate"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -19,7 +20,7 @@ import (
 // readArchive reads a layer as Argo CD unpacks it (Untar in util/io/files/tar.go and Push in util/oci/client.go,
 // 3.6.1): files, directories and symbolic links count, whatever else there is does not. Two things that Argo CD does
 // are errors here: to write through a symbolic link, and a directory and a file in the same place.
-func readArchive(r io.Reader, mediaType string, l limits) (*Tree, error) {
+func readArchive(ctx context.Context, r io.Reader, mediaType string, l limits) (*Tree, error) {
 	if isZipped(mediaType) {
 		unzipped, err := gzip.NewReader(r)
 		if errors.Is(err, io.EOF) {
@@ -39,6 +40,12 @@ func readArchive(r io.Reader, mediaType string, l limits) (*Tree, error) {
 		}
 		if err != nil {
 			return nil, damaged(err)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if b.sizes += header.Size; b.sizes > l.archive { // a sparse file has more than it takes
+			return nil, unpacked(l.archive)
 		}
 		if err := b.add(header, archive); err != nil {
 			return nil, err
@@ -71,11 +78,15 @@ type bounded struct {
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		return 0, gitsource.Fail(gitsource.TooLarge, "its content has more than %d MB when it is unpacked", b.limit/1_000_000)
+		return 0, unpacked(b.limit)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)
 	return n, err
+}
+
+func unpacked(limit int64) error {
+	return gitsource.Fail(gitsource.TooLarge, "its content has more than %d MB when it is unpacked", limit/1_000_000)
 }
 
 // onlyDirectory is the directory that a chart lies in.
@@ -93,9 +104,10 @@ func onlyDirectory(root *node) *node {
 type builder struct {
 	limits limits
 	root   *node
-	// entries, names and held are how many there are so far, and how many bytes they have.
+	// entries, names and held are how many there are so far, and how many bytes they have; sizes is how many
+	// bytes those have that were not kept as well.
 	entries, names int
-	held           int64
+	held, sizes    int64
 }
 
 func (b *builder) add(header *tar.Header, content io.Reader) error {
@@ -153,16 +165,25 @@ func twice(name string) error {
 // put adds an entry to a directory.
 func (b *builder) put(in *node, name string, kind fs.FileMode) (*node, error) {
 	b.entries++
-	b.names += len(name)
-	if b.entries > b.limits.entries || b.names > b.limits.names {
-		return nil, gitsource.Fail(gitsource.TooLarge, "it has more than %d files and directories, or more than %d MiB of names", b.limits.entries, b.limits.names>>20)
+	if err := b.named(name); err != nil {
+		return nil, err
 	}
+	name = strings.Clone(name) // the header, of which it is a part, is larger
 	child := &node{name: name, kind: kind, parent: in}
 	if in.children == nil {
 		in.children = map[string]*node{}
 	}
 	in.children[name] = child
 	return child, nil
+}
+
+// named counts a name, or the target of a link.
+func (b *builder) named(name string) error {
+	b.names += len(name)
+	if b.entries > b.limits.entries || b.names > b.limits.names {
+		return gitsource.Fail(gitsource.TooLarge, "it has more than %d files and directories, or more than %d MiB of names", b.limits.entries, b.limits.names>>20)
+	}
+	return nil
 }
 
 // link adds a symbolic link. Its target is relative to where it is, even if it begins with "/".
@@ -191,8 +212,8 @@ func (b *builder) link(name, target string) error {
 	if err != nil {
 		return err
 	}
-	child.target = filepath.ToSlash(relative)
-	return nil
+	child.target = strings.Clone(filepath.ToSlash(relative))
+	return b.named(child.target)
 }
 
 // file adds a file; of two in the same place the last one counts. What is too large to be read is not kept.

@@ -116,7 +116,7 @@ func TestArchivesAreReadAsArgoCDUnpacksThem(t *testing.T) {
 		"links that lead in a circle of directories": {[]tar.Header{file("d/a", ""), link("d/up", "..")}, "", "looks"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree, err := readArchive(bytes.NewReader(tarOf(t, c.entries...)), tarType, quick())
+			tree, err := readArchive(t.Context(), bytes.NewReader(tarOf(t, c.entries...)), tarType, quick())
 			if c.said == "looks" {
 				checkCircle(t, tree, err)
 				return
@@ -151,7 +151,7 @@ func checkCircle(t *testing.T, tree *Tree, err error) {
 }
 
 func TestTheLastFileOfANameIsRead(t *testing.T) {
-	tree, err := readArchive(bytes.NewReader(tarOf(t, file("d/a", "1"), link("b", "d/a"), file("d/a", "two"))), tarType, quick())
+	tree, err := readArchive(t.Context(), bytes.NewReader(tarOf(t, file("d/a", "1"), link("b", "d/a"), file("d/a", "two"))), tarType, quick())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestTheLastFileOfANameIsRead(t *testing.T) {
 }
 
 func TestPatternsMeanWhatTheyMeanInArgoCD(t *testing.T) {
-	tree, err := readArchive(bytes.NewReader(tarOf(t,
+	tree, err := readArchive(t.Context(), bytes.NewReader(tarOf(t,
 		file("root.yaml", ""), file("apps/a/config.yaml", ""), file("apps/a/values.json", ""), file("apps/b/config.yaml", ""),
 		file("apps/b/deep/config.yaml", ""), file("apps/.hidden/config.yaml", ""), file("a[1]/x y.yaml", ""),
 	)), tarType, quick())
@@ -228,6 +228,8 @@ func TestArtifactsAreBounded(t *testing.T) {
 		"the manifest":          {func(l *limits) { l.manifest = 10 }, []tar.Header{file("a", "")}, "its manifest has more than"},
 		"the number of files":   {func(l *limits) { l.entries = 2 }, []tar.Header{file("a/b/c", "")}, "more than 2 files and directories"},
 		"the length of names":   {func(l *limits) { l.names = 5 }, []tar.Header{file("a/bcdef", "")}, "of names"},
+		"the targets of links":  {func(l *limits) { l.names = 5 }, []tar.Header{link("a", "bcdef")}, "of names"},
+		"all sizes together":    {func(l *limits) { l.archive, l.file = 10_000, 100 }, []tar.Header{file("a", strings.Repeat("a", 6000)), file("a", strings.Repeat("a", 6000))}, "when it is unpacked"},
 		"all that is held":      {func(l *limits) { l.held = 5 }, []tar.Header{file("a", "abc"), file("b", "abc")}, "MiB together"},
 		"what a pattern visits": {func(l *limits) { l.looked = 100_000 }, circles, "look at too many files"},
 		"a file that is read":   {func(l *limits) { l.file = 2; l.held = 2 }, []tar.Header{file("a", "abc"), file("b", "ab")}, "as much as a file may have"},
@@ -259,6 +261,11 @@ func TestTagsAreBounded(t *testing.T) {
 	l.tags = 1
 	_, err := fetch(t.Context(), r.repository(), ">=1.0.0", l)
 	fails(t, err, gitsource.TooLarge, "more than 1 tags")
+	r.pushFile("3.0.0-"+strings.Repeat("a", longestTag), "a", "")
+	found, err := fetch(t.Context(), r.repository(), ">=1.0.0-0", quick())
+	if err != nil || found.digest != r.tags["2.0.0"] {
+		t.Errorf("a tag that is too long counts: %v, %v", found, err)
+	}
 	r.before = func(w http.ResponseWriter, request *http.Request) bool {
 		if strings.HasSuffix(request.URL.Path, "tags/list") {
 			w.Header().Set("Link", "<"+request.URL.Path+">; rel=\"next\"")
@@ -279,7 +286,7 @@ func FuzzArchive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte, pattern string) {
 		l := quick()
 		l.looked = 10_000
-		tree, err := readArchive(bytes.NewReader(archive), tarType, l)
+		tree, err := readArchive(t.Context(), bytes.NewReader(archive), tarType, l)
 		if err != nil {
 			return
 		}

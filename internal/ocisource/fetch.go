@@ -11,6 +11,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/gitsource"
@@ -54,19 +55,27 @@ func read(ctx context.Context, r Repository, revision string, l limits) (*Tree, 
 	return tree, nil
 }
 
+// longestTag is how long a tag may be by the specification of the distribution of OCI artifacts.
+const longestTag = 128
+
 // resolve follows resolveRevision (util/oci/client.go, Argo CD 3.6.1): what the registry knows by the name goes
-// first, then the highest tag that satisfies a constraint. In tags, "_" stands for the "+" of versions.
+// first, then the highest tag that satisfies a constraint. In tags, "_" stands for the "+" of versions. Unlike
+// there, a registry that fails is an error: a tag whose name is a constraint as well would be another artifact.
 func resolve(ctx context.Context, repository *remote.Repository, revision string, l limits) (ocispec.Descriptor, error) {
 	found, err := repository.Resolve(ctx, revision)
 	if err == nil {
 		return found, nil
 	}
-	if _, constraint := gitsource.HighestVersion(revision, nil); !constraint {
+	absent := errors.Is(err, errdef.ErrNotFound) || errors.Is(err, errdef.ErrInvalidReference)
+	if _, constraint := gitsource.HighestVersion(revision, nil); !constraint || !absent {
 		return found, explain(err, fmt.Sprintf("it has no tag and no digest %q", revision))
 	}
 	var tags []string
 	err = repository.Tags(ctx, "", func(page []string) error {
 		for _, tag := range page {
+			if len(tag) > longestTag {
+				continue
+			}
 			tags = append(tags, strings.ReplaceAll(tag, "_", "+"))
 		}
 		if len(tags) > l.tags {
@@ -158,7 +167,7 @@ func readLayer(ctx context.Context, repository *remote.Repository, layer ocispec
 	}
 	defer body.Close()
 	checked := content.NewVerifyReader(body, layer)
-	tree, err := readArchive(checked, layer.MediaType, l)
+	tree, err := readArchive(ctx, checked, layer.MediaType, l)
 	if gitsource.Explained(err) {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -58,12 +59,18 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	}
 	timeout, diags := state.Timeouts.Delete(ctx, defaultTimeout)
 	resp.Diagnostics.Append(diags...)
-	a := &apply{connected: c, settings: s.of(content.set), content: content, timeout: timeout}
+	a := c.destruction(s, content, timeout)
+	resp.Diagnostics.Append(a.warnOfUnreadable()...)
 	if resp.Diagnostics.Append(a.takeDown(ctx)...); resp.Diagnostics.HasError() {
 		if live, ok := a.snapshot(ctx); ok {
 			resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("waves"), liveWaves(content, live, c.proven()).value())...)
 		}
 	}
+}
+
+// destruction is the deletion of all that is live.
+func (c *connected) destruction(s settings, content content, timeout time.Duration) *apply {
+	return &apply{connected: c, settings: s.toDestroy(content.set, c.record), content: content, timeout: timeout}
 }
 
 // deletion is what a Delete is asked for.
@@ -157,7 +164,7 @@ func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
 	}
 	a.plan = rollout.Plan{NoStepLabel: rollout.NoStepLabel, Removals: rollout.RemovalGroups(a.stepLabels(), a.reversed())}
 	if len(a.plan.Removals) > 0 {
-		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade(), From: a.listing})
+		session := a.client.Session(a.owner, nil, argocd.SessionOptions{Cascade: a.cascade(), From: a.listing, Ordered: len(a.plan.Removals) > 1})
 		a.roll(ctx, session, "deletion")
 	}
 	diags.Append(a.unwatch()...)

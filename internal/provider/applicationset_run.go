@@ -49,6 +49,7 @@ func (a *apply) run(ctx context.Context) diag.Diagnostics {
 	}
 	session := a.client.Session(a.owner, objectsOf(a.content.apps), argocd.SessionOptions{
 		Prune: a.settings.prune, ManualSyncs: a.settings.windowPolicy == windowManual, Cascade: a.cascade(), Adopt: a.adopt, From: a.listing,
+		Ordered: len(a.plan.Removals) > 1,
 	})
 	a.roll(ctx, session, "rollout")
 	// The apply may have been cancelled: what was reached is worth storing nevertheless.

@@ -5,7 +5,7 @@ import "time"
 // result takes in the answer to an action.
 func (e *engine) result(now time.Time, r Result) {
 	a := e.apps[r.Action.App]
-	a.busy = false
+	a.busy, e.heard = false, now
 	e.outstanding--
 	if a.abandoned {
 		a.abandoned = false
@@ -50,7 +50,7 @@ func (e *engine) refused(a *app, r Result, now time.Time) {
 		// Its operation would deploy after the apply has failed: the next state that is seen tells.
 		a.stuck, a.unsure = a.sentOn, now.Add(unsureDelay)
 		e.begin(a, givingUp)
-		a.deadline = a.unsure.Add(terminateTimeout)
+		a.deadline = time.Time{}
 		e.giveUp(a, now)
 	}
 }

@@ -77,6 +77,7 @@ type app struct {
 	waits   *app
 
 	offBy      time.Time // until when its automated sync must be off
+	offSince   time.Time // when it was seen to be off again
 	switchedOn int       // how often somebody has switched it on in this run
 
 	sick  sickness // of a done one

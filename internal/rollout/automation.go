@@ -7,8 +7,13 @@ import (
 	"time"
 )
 
-// maxSwitchedOn is how often automated sync of one Application is switched off again during a run.
-const maxSwitchedOn = 3
+const (
+	// maxSwitchedOn is how often automated sync of one Application is switched off again during a run.
+	maxSwitchedOn = 3
+	// aftermath is how long after that an operation still counts as one of automated sync: Argo CD may
+	// have decided before it saw the change.
+	aftermath = 10 * time.Second
+)
 
 // syncsItself tells that Argo CD deploys what the branch means now, whenever it changes.
 func (a *app) syncsItself() bool { return a.live != nil && a.live.AutomatedOn && !a.live.Terminating }
@@ -45,7 +50,10 @@ func (e *engine) keepOff(a *app, now time.Time) {
 	case !e.plan.DisableAutomated || e.stage == listing || e.halted():
 		return
 	case !a.syncsItself() || a.guarded():
-		delete(e.automated, a.name)
+		if e.automated[a.name] != nil {
+			delete(e.automated, a.name)
+			a.offSince = now
+		}
 	case a.aside && a.switchedOn == maxSwitchedOn:
 		return // nothing waits for it, and nothing is to become of it
 	case e.automated[a.name] == nil:
@@ -55,7 +63,7 @@ func (e *engine) keepOff(a *app, now time.Time) {
 		}
 		e.switchOff(a, now)
 	}
-	if e.overtakes(a) {
+	if e.overtakes(a, now) {
 		e.failAside(a, Failure{Kind: KindOvertaken, Said: "automated sync was switched on during the rollout, and an operation has begun: " + orUnknown(a.live.Operation.Message)}, now)
 		return
 	}
@@ -73,8 +81,9 @@ func (a *app) guarded() bool {
 }
 
 // overtakes tells that automated sync, which is off again, has begun to deploy before the Application's turn.
-func (e *engine) overtakes(a *app) bool {
-	return a.switchedOn > 0 && a.state == idle && a.want != nil && e.automated[a.name] == nil && a.live != nil && a.live.Operation.Active()
+func (e *engine) overtakes(a *app, now time.Time) bool {
+	off := a.switchedOn > 0 && e.automated[a.name] == nil && now.Sub(a.offSince) < aftermath
+	return off && a.state == idle && a.want != nil && a.live != nil && a.live.Operation.Active()
 }
 
 // disable asks for automated sync to be switched off where that is to be done.
@@ -83,6 +92,7 @@ func (e *engine) disable(a *app, now time.Time) {
 	case e.automated[a.name] == nil || a.busy:
 	case !a.syncsItself():
 		delete(e.automated, a.name)
+		a.offSince = now
 	case a.held(now):
 		e.wakeAt(a, a.retry)
 	case a.switchedOn > maxSwitchedOn:

@@ -105,6 +105,15 @@ func TestAutomatedSyncThatIsSwitchedOnMeanwhile(t *testing.T) {
 			d.quiet()
 			d.over(false)
 		},
+		"and off again does not make what a person syncs later a fault": func(t *testing.T) {
+			d := begin(t)
+			d.see("a", health(Progressing))
+			d.see("b", automatic)
+			d.switchedOff("b", "old")
+			d.pass(aftermath)
+			d.see("b", func(l *Live) { l.Operation = Operation{Pending: "?"} })
+			d.unfailed()
+		},
 		"stops the rollout when it comes back again and again": func(t *testing.T) {
 			d := begin(t)
 			for range maxSwitchedOn {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// answerPatience is how long one request may go unanswered, which is longer than a client repeats
-// it: what ends a run must not depend on an answer.
+// answerPatience is how long requests may go unanswered, which is longer than a client repeats one:
+// what ends a run must not depend on an answer. Many that wait for each other are answered in turn; so
+// it counts from the last answer to any.
 const answerPatience = 4 * time.Minute
 
 // away: the watch is interrupted. Until it has caught up nothing starts, and nothing is proven by
@@ -33,6 +34,8 @@ func (e *engine) back(now time.Time) {
 			if a.inFlight() && !a.healthy.IsZero() {
 				a.healthy = a.healthy.Add(min(lost, now.Sub(a.healthy)))
 				e.look(a, now)
+			} else if a.state == givingUp {
+				e.look(a, now)
 			}
 		}
 	}
@@ -41,7 +44,11 @@ func (e *engine) back(now time.Time) {
 // unanswered gives up a request that is not answered at all, and with it the run: it must end in time
 // whatever becomes of the request, which may have been carried out.
 func (e *engine) unanswered(a *app, now time.Time) {
-	if at := a.sent.Add(answerPatience); now.Before(at) {
+	since := a.sent
+	if e.heard.After(since) && !e.halted() {
+		since = e.heard
+	}
+	if at := since.Add(answerPatience); now.Before(at) {
 		e.wakeAt(a, at)
 		return
 	}

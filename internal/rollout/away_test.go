@@ -144,6 +144,17 @@ func TestARequestThatIsNeverAnswered(t *testing.T) {
 		d.pass(answerPatience)
 		d.over(false)
 	})
+	t.Run("while others are answered is waited for", func(t *testing.T) {
+		d := newDesk(t, planOf("a b"), deskOptions())
+		d.see("a", old)
+		d.see("b", old)
+		d.listed()
+		d.asked("a", Write)
+		d.pass(answerPatience - 1)
+		d.accept(d.asked("b", Write))
+		d.pass(time.Minute)
+		d.unfailed()
+	})
 	t.Run("an answer that comes late is taken in", func(t *testing.T) {
 		opt := deskOptions()
 		opt.MaxFailures = 1
@@ -174,6 +185,18 @@ func TestARefusedWriteThatMayHaveBeenAccepted(t *testing.T) {
 	t.Run("and was has its operation ended", func(t *testing.T) {
 		d, w := begin(t)
 		d.see("a", func(l *Live) { d.apply(w, l) })
+		d.accept(d.asked("a", Terminate))
+		d.over(false)
+	})
+	t.Run("is waited for until the watch is back", func(t *testing.T) {
+		d, w := begin(t)
+		d.away()
+		d.pass(time.Minute)
+		if d.e.over {
+			t.Fatal("over, though nobody knows whether its operation runs")
+		}
+		d.see("a", func(l *Live) { d.apply(w, l) })
+		d.listed()
 		d.accept(d.asked("a", Terminate))
 		d.over(false)
 	})

@@ -64,6 +64,7 @@ type engine struct {
 	automated   map[string]*app // those whose automated sync is still on
 	outstanding int             // actions that are not answered yet,
 	abandoned   int             // and those of them that nobody waits for any more
+	heard       time.Time       // when the last answer came
 
 	actions  []Action
 	timers   timers

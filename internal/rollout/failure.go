@@ -85,6 +85,12 @@ func (e *engine) giveUp(a *app, now time.Time) {
 		e.wakeAt(a, a.unsure)
 		return
 	}
+	if !e.listed && !a.unsure.IsZero() && a.version() == a.stuck {
+		return // what has become of it is not seen before the watch is back, or lost
+	}
+	if a.deadline.IsZero() {
+		a.deadline = now.Add(terminateTimeout) // it had to be seen first
+	}
 	if !a.ours() || !now.Before(a.deadline) {
 		e.giveUpEnded(a, now)
 		return
