@@ -28,7 +28,7 @@ func (l *Lease) hold(ctx context.Context) error {
 			return lost
 		case age < leaseTrust:
 			return nil
-		case over, l.hopeless(trouble):
+		case over, failing >= leasePoll && l.hopeless(trouble): // an exec command renews a token at the first refusal
 			return &staleError{lease: recordName(l.owner), age: age, trouble: trouble}
 		case end == nil:
 			end = l.client.clock.After(max(requestPatience-failing, leaseTrust))

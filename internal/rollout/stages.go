@@ -46,7 +46,7 @@ func (e *engine) advance(now time.Time) bool {
 	case deleting:
 		return e.advanceDeletion(now)
 	}
-	e.over = e.outstanding == 0
+	e.over = e.outstanding == e.abandoned
 	return false
 }
 
