@@ -99,7 +99,7 @@ func guardAmount(removed []string, existing int, s settings, why string) diag.Di
 
 // warnings are the hazards of the change. While nothing changes there is one: Applications that
 // nothing generates, and that stay.
-func (c change) warnings(m *applicationSetModel) diag.Diagnostics {
+func (c change) warnings(m *applicationSetModel, s settings) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if left := c.leftAlone(); len(left) > 0 {
 		diags.AddWarning("Applications left alone", fmt.Sprintf(
@@ -110,8 +110,8 @@ func (c change) warnings(m *applicationSetModel) diag.Diagnostics {
 		return diags
 	}
 	if gone := c.removed(); len(gone) > 0 {
-		diags.AddWarning("Applications will be deleted", fmt.Sprintf(
-			"%s that the configuration does not generate any more will be deleted after the last step: %s.", count(len(gone)), shorten(gone)))
+		diags.AddWarning("Applications will be deleted", paragraphs(fmt.Sprintf(
+			"%s that the configuration does not generate any more will be deleted after the last step: %s.", count(len(gone)), shorten(gone)), s.stays("")))
 	}
 	manual, switchedOff := c.hazards()
 	if len(manual) > 0 {

@@ -143,7 +143,7 @@ func (m *applicationSetModel) plan(c content, prior waves, known targets, live f
 	diags.Append(ch.guardDuration(s, timeout)...)
 	m.addIssues(&diags, c.checkSteps().Errors())
 	diags.Append(c.checkSelection(live.waves)...)
-	diags.Append(ch.warnings(m)...)
+	diags.Append(ch.warnings(m, s.of(c.set))...)
 	m.Waves = ch.planned.value()
 	return diags
 }
@@ -184,7 +184,7 @@ func idOf(m *applicationSetModel) types.String {
 	return types.StringValue(m.Namespace.ValueString() + "/" + m.Name.ValueString())
 }
 
-// warnOfDestruction says in which order a destroy deletes.
+// warnOfDestruction says in which order a destroy deletes, and what it leaves.
 func warnOfDestruction(ctx context.Context, state *applicationSetModel) diag.Diagnostics {
 	var diags diag.Diagnostics
 	live := wavesOf(state.Waves)
@@ -193,13 +193,19 @@ func warnOfDestruction(ctx context.Context, state *applicationSetModel) diag.Dia
 		return diags
 	}
 	c, problems := state.decode(ctx)
+	s, _ := readSettings(ctx, state.Rollout) // what is wrong with them is told by the destroy
+	stays := s.of(c.set).stays(", applied before the destroy,")
 	order := " in this order, each group when the one before it is gone:"
 	if problems.HasError() {
 		order = fmt.Sprintf(". This version of the provider cannot read the configuration in the state (%s), so the set's record tells deletion_order; "+
 			"where that does not either, it is Reverse, each group when the one before it is gone:", problems.Errors()[0].Summary())
+		if !s.deletionGiven {
+			stays = "Whether what they have deployed stays is taken from the record as well (preserve_resources_on_deletion); without a record, it stays. " +
+				"rollout.deletion, applied before the destroy, decides."
+		}
 	} else if !c.set.Strategy.ReverseDeletion {
-		diags.AddWarning("Applications will be deleted", fmt.Sprintf(
-			"%s of %s will be deleted at the same time (deletion_order is AllAtOnce).", count(len(labels)), state.ID.ValueString()))
+		diags.AddWarning("Applications will be deleted", paragraphs(fmt.Sprintf(
+			"%s of %s will be deleted at the same time (deletion_order is AllAtOnce).", count(len(labels)), state.ID.ValueString()), stays))
 		return diags
 	}
 	groups := rollout.RemovalGroups(labels, true)
@@ -207,7 +213,7 @@ func warnOfDestruction(ctx context.Context, state *applicationSetModel) diag.Dia
 	for i, names := range groups {
 		lines[i] = fmt.Sprintf("  %s: %d", labels[names[0]], len(names))
 	}
-	diags.AddWarning("Applications will be deleted", fmt.Sprintf(
-		"%s of %s will be deleted%s\n%s", count(len(labels)), state.ID.ValueString(), order, strings.Join(lines, "\n")))
+	diags.AddWarning("Applications will be deleted", paragraphs(fmt.Sprintf(
+		"%s of %s will be deleted%s\n%s", count(len(labels)), state.ID.ValueString(), order, strings.Join(lines, "\n")), stays))
 	return diags
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
@@ -22,9 +23,9 @@ const summaryDestination = "Destination cluster unknown"
 // The ways out when Argo CD does not know the cluster of an Application that is to be deleted.
 const (
 	insteadOfDestroy = "Nothing was deleted. Add the clusters to Argo CD again (argocd cluster add), or leave the resources on purpose: " +
-		"rollout.deletion = \"orphan\", applied before the destroy."
+		"rollout.deletion = \"orphan\", applied before the destroy. Name these Applications in rollout.hold in that apply: it refuses to roll out to a cluster that is unknown."
 	insteadOfRemoval = "Add the clusters to Argo CD again (argocd cluster add); or keep the Applications: name them in rollout.hold, or set " +
-		"sync_policy.applications_sync = \"create-update\"; or leave the resources on purpose: rollout.deletion = \"orphan\"."
+		"sync_policy.applications_sync = \"create-update\"; or leave the resources on purpose: rollout.deletion = \"orphan\", which leaves those of every Application that this apply deletes."
 )
 
 // mayRemove refuses the deletions of an apply that the credentials do not suffice for, and those that Argo CD
@@ -136,6 +137,63 @@ func (a *apply) reversed() bool {
 	strategy, _ := spec["strategy"].(map[string]any)
 	order, _ := strategy["deletionOrder"].(string)
 	return order != "" && order != "AllAtOnce"
+}
+
+// toDestroy are the settings of a destroy. A configuration that this version of the provider cannot read any more
+// does not say whether resources stay; then the record does, else they stay: what was left can still be deleted.
+func (s settings) toDestroy(set *appset.Set, record *argocd.Record) settings {
+	if set != nil || s.deletionGiven {
+		return s.of(set)
+	}
+	if recorded := recordedSet(record); recorded != nil {
+		return s.of(recorded)
+	}
+	s.orphan = true
+	return s
+}
+
+// recordedSet is, of the set that was applied last, what tells whether resources stay: nil where the record does not
+// say, and a set that preserves them where this version of the provider does not understand what it says.
+func recordedSet(record *argocd.Record) *appset.Set {
+	if record == nil {
+		return nil
+	}
+	spec, ok := record.ApplicationSet["spec"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	set := &appset.Set{PreserveResources: true}
+	set.Template, _ = spec["template"].(map[string]any)
+	policy, understood := spec["syncPolicy"].(map[string]any)
+	if understood = understood || spec["syncPolicy"] == nil; !understood {
+		return set
+	}
+	if preserve, isBool := policy["preserveResourcesOnDeletion"].(bool); isBool || policy["preserveResourcesOnDeletion"] == nil {
+		set.PreserveResources = preserve
+	}
+	return set
+}
+
+// stays says why resources are left running; empty where they are deleted. when tells at what time another
+// rollout.deletion has to be applied.
+func (s settings) stays(when string) string {
+	switch {
+	case !s.orphan:
+		return ""
+	case s.deletionGiven:
+		return "What they have deployed stays: rollout.deletion is \"orphan\"."
+	}
+	return fmt.Sprintf("What they have deployed stays: sync_policy.preserve_resources_on_deletion is true. rollout.deletion = \"cascade\"%s deletes it as well.", when)
+}
+
+// warnOfUnreadable tells of a destroy that leaves resources because nothing says whether they are to be deleted.
+func (a *apply) warnOfUnreadable() diag.Diagnostics {
+	var diags diag.Diagnostics
+	if a.content.set == nil && !a.settings.deletionGiven && recordedSet(a.record) == nil && len(a.liveNames()) > 0 {
+		diags.AddWarning("Resources left", fmt.Sprintf("This version of the provider cannot read the configuration of %s in the state, and there is no record that tells "+
+			"whether the resources of its Applications are to be deleted. They are left running: delete them by hand if they are not wanted.", a.owner))
+	}
+	return diags
 }
 
 // nothingLeft refuses to forget a set while an Application says that it is of it: one that somebody has created

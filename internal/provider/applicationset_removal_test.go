@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/argocd"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
@@ -100,13 +101,115 @@ func TestPlanOfADestroyWithoutAReadableConfigurationSaysSo(t *testing.T) {
 	state := stateOf(t, manifest, shaA).with(values{"manifest": strings.Replace(manifest, `"goTemplate":true`, `"goTemplate":"yes"`, 1)})
 	p := planOf(t, state, nil, nil)
 	all := strings.Join(p.warns, "\n")
-	for _, text := range []string{"5 Applications of argocd/guestbook will be deleted", "cannot read the configuration in the state", "it is Reverse", stepProd + ": 3\n  " + stepDev + ": 2"} {
+	for _, text := range []string{"5 Applications of argocd/guestbook will be deleted", "cannot read the configuration in the state", "it is Reverse", stepProd + ": 3\n  " + stepDev + ": 2",
+		"is taken from the record as well (preserve_resources_on_deletion); without a record, it stays"} {
 		if !strings.Contains(all, text) {
 			t.Errorf("no %q in %q", text, all)
 		}
 	}
 	if strings.Contains(all, "AllAtOnce") || len(p.errors) > 0 {
 		t.Errorf("the plan says %q %q", p.errors, all)
+	}
+}
+
+func TestADestroyWithoutAReadableConfigurationLeavesWhatTheRecordPreserves(t *testing.T) {
+	recorded := func(syncPolicy any, finalizers ...any) *argocd.Record {
+		return &argocd.Record{Payload: argocd.Payload{ApplicationSet: map[string]any{"spec": map[string]any{
+			"syncPolicy": syncPolicy, "template": map[string]any{"metadata": map[string]any{"finalizers": finalizers}},
+		}}}}
+	}
+	preserves := map[string]any{"preserveResourcesOnDeletion": true}
+	cascades, orphans := settings{deletionGiven: true}, settings{deletionGiven: true, orphan: true}
+	for name, c := range map[string]struct {
+		s      settings
+		record *argocd.Record
+		want   argocd.Cascade
+		warns  bool
+	}{
+		"no record":                                     {settings{}, nil, argocd.CascadeOrphan, true},
+		"no record, and cascade is given":               {cascades, nil, argocd.CascadeDelete, false},
+		"a record of a create that has not begun":       {settings{}, &argocd.Record{}, argocd.CascadeOrphan, true},
+		"a set that preserves":                          {settings{}, recorded(preserves), argocd.CascadeOrphan, false},
+		"a set that preserves, and cascade is given":    {cascades, recorded(preserves), argocd.CascadeDelete, false},
+		"a set that preserves, by a version after this": {settings{}, recorded(map[string]any{"preserveResourcesOnDeletion": "always"}), argocd.CascadeOrphan, false},
+		"a policy of a version after this":              {settings{}, recorded("preserve"), argocd.CascadeOrphan, false},
+		"a set that preserves, with a finalizer":        {settings{}, recorded(preserves, appset.ResourcesFinalizer), argocd.CascadeDelete, false},
+		"a set that preserves, with another finalizer":  {settings{}, recorded(preserves, "example.com/wait"), argocd.CascadeOrphan, false},
+		"a set that does not preserve":                  {settings{}, recorded(map[string]any{"preserveResourcesOnDeletion": false}), argocd.CascadeDelete, false},
+		"a set without a policy":                        {settings{}, recorded(nil), argocd.CascadeDelete, false},
+		"a set without a policy, and orphan is given":   {orphans, recorded(nil), argocd.CascadeOrphan, false},
+	} {
+		a := (&connected{record: c.record, live: []rollout.Live{{Name: "dev-1"}}}).destruction(c.s, content{}, 0)
+		if got := a.cascade(); got != c.want {
+			t.Errorf("%s: it deletes with %v, not %v", name, got, c.want)
+		}
+		if diags := a.warnOfUnreadable(); len(diags) > 0 != c.warns || diags.HasError() {
+			t.Errorf("%s: it says %v", name, diags)
+		}
+		readable := content{set: &appset.Set{}}
+		if a := (&connected{record: c.record, live: a.live}).destruction(c.s, readable, 0); a.settings.orphan != c.s.orphan || len(a.warnOfUnreadable()) > 0 {
+			t.Errorf("%s: the record counts more than the configuration", name)
+		}
+	}
+}
+
+func TestThePlanOfADeletionSaysThatResourcesStayWhereTheyDo(t *testing.T) {
+	const stays = "What they have deployed stays"
+	edited := func(policy, metadata string) func(...string) string {
+		return func(names ...string) string {
+			manifest := strings.Replace(manifestOf("main", names...), `"strategy":`, `"syncPolicy":{`+policy+`},"strategy":`, 1)
+			return strings.Replace(manifest, `"labels":{`, metadata+`"labels":{`, 1)
+		}
+	}
+	const preserves, finalizer = `"preserveResourcesOnDeletion":true`, `"finalizers":["resources-finalizer.argocd.argoproj.io"],`
+	for name, c := range map[string]struct {
+		manifest func(...string) string
+		deletion any
+		says     string
+	}{
+		"preserved": {edited(preserves, ""), nil, "preserve_resources_on_deletion is true. rollout.deletion = \"cascade\""},
+		"preserved, AllAtOnce": {func(names ...string) string {
+			return strings.Replace(edited(preserves, "")(names...), `"Reverse"`, `"AllAtOnce"`, 1)
+		}, nil, "preserve_resources_on_deletion is true"},
+		"preserved, and orphan is given":     {edited(preserves, ""), "orphan", "rollout.deletion is \"orphan\""},
+		"orphan is given":                    {edited("", ""), "orphan", "rollout.deletion is \"orphan\""},
+		"preserved, but cascade is given":    {edited(preserves, ""), "cascade", ""},
+		"preserved, but the finalizer is":    {edited(preserves, finalizer), nil, ""},
+		"nothing is said, and it is deleted": {edited("", ""), nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rollout := settingsWith(map[string]any{"deletion": c.deletion})
+			manifest := c.manifest(fleet...)
+			state := stateOf(t, manifest, shaA).with(values{"rollout": rollout})
+			for what, config := range map[string]values{"destroy": nil, "removal": configOf(c.manifest(fleet[1:]...)).with(values{"rollout": rollout})} {
+				p := planOf(t, state, config, private(t, knownAt(t, manifest, shaA, fleet...)))
+				all := strings.Join(p.warns, "\n")
+				if len(p.errors) > 0 || !strings.Contains(all, "Applications will be deleted") {
+					t.Fatalf("%s: the plan says %q %q", what, p.errors, all)
+				}
+				if strings.Contains(all, stays) != (c.says != "") || !strings.Contains(all, c.says) {
+					t.Errorf("%s: the plan says %q, not %q", what, all, c.says)
+				}
+				if strings.Contains(all, "applied before the destroy") && what != "destroy" {
+					t.Errorf("%s: the plan says %q", what, all)
+				}
+			}
+		})
+	}
+}
+
+func TestTheWaysOutOfAnUnknownClusterNameTheHoldWithoutWhichTheApplyIsRefused(t *testing.T) {
+	unknown := map[string]string{"far-1": "Argo CD knows no cluster far"}
+	for instead, says := range map[string][]string{
+		insteadOfDestroy: {`rollout.deletion = "orphan", applied before the destroy`, "Name these Applications in rollout.hold in that apply"},
+		insteadOfRemoval: {"name them in rollout.hold", `rollout.deletion = "orphan", which leaves those of every Application that this apply deletes`},
+	} {
+		text := unknownDestinations(unknown, instead)
+		for _, want := range append(says, "  far-1: Argo CD knows no cluster far\n") {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in:\n%s", want, text)
+			}
+		}
 	}
 }
 
