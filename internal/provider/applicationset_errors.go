@@ -117,7 +117,7 @@ func (r report) open(o rollout.Outcome) string {
 		}
 		line := fmt.Sprintf("  %s%s: %s", a.Name, inBrackets(a.Step), a.Phase)
 		if a.Reason != "" {
-			line += ", " + a.Reason
+			line += ", " + progress.Clean(a.Reason) // Argo CD has said a part of it
 		}
 		lines = append(lines, line)
 	}

@@ -56,6 +56,21 @@ func TestFailuresAreToldWithStepApplicationReasonAndNextCommand(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotDoneIsToldWithoutCredentials(t *testing.T) {
+	for name, c := range map[string]struct{ reason, want string }{
+		"a reason of ours":        {"its step has not begun", "prod-1: Progressing, its step has not begun"},
+		"a token in a URL":        {"ComparisonError: failed to list refs: Get https://user:canary@git.example.com/r.git: EOF", "prod-1: Progressing, ComparisonError: failed to list refs: Get https://git.example.com/r.git: EOF"},
+		"one in the second line":  {"another operation is running:\nhttps://canary@git.example.com", "prod-1: Progressing, another operation is running: https://git.example.com"},
+		"more than a line should": {strings.Repeat("x", 5000), "xxx..."},
+	} {
+		o := rollout.Outcome{Stop: rollout.StopDeadline, Open: []rollout.OpenApp{{Name: "prod-1", Phase: rollout.PhaseProgressing, Reason: c.reason}}}
+		detail := testReport().diagnostics(o)[0].Detail()
+		if !strings.Contains(detail, c.want) || strings.Contains(detail, "canary") || len(detail) > 2000 {
+			t.Errorf("%s: %q is not in:\n%s", name, c.want, detail)
+		}
+	}
+}
+
 func TestAStopWithoutFailureIsAnErrorToo(t *testing.T) {
 	for name, c := range map[string]struct {
 		o             rollout.Outcome
