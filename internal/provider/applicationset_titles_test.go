@@ -115,17 +115,24 @@ func (s *titles) refusal(n *ast.CompositeLit) {
 	}
 	for _, e := range n.Elts {
 		if inner, ok := e.(*ast.CompositeLit); ok { // of a list
-			e = inner.Elts[0]
+			s.summary(inner.Elts)
 		}
-		switch e := e.(type) {
-		case *ast.KeyValueExpr:
-			if types.ExprString(e.Key) == "Summary" {
-				s.add(e.Value)
-			}
-		case *ast.BasicLit:
-			s.add(e)
-		}
+	}
+	s.summary(n.Elts)
+}
+
+// summary takes the title of a Refusal, which is its first field.
+func (s *titles) summary(fields []ast.Expr) {
+	if len(fields) == 0 {
 		return
+	}
+	switch e := fields[0].(type) {
+	case *ast.KeyValueExpr:
+		if types.ExprString(e.Key) == "Summary" {
+			s.add(e.Value)
+		}
+	case *ast.BasicLit:
+		s.add(e)
 	}
 }
 
