@@ -182,10 +182,7 @@ func (c *checker) at(a *simApp, want *Desired) string {
 // finished checks an Application of an earlier step. Bad health holds later steps back, but not
 // what comes after the last step.
 func (c *checker) finished(a *simApp, want *Desired, when string, gated bool) {
-	if c.disturbed[a.name] {
-		return
-	}
-	if c.forgiven(a, when) {
+	if c.disturbed[a.name] || c.meddled(a, want) || c.forgiven(a, when) {
 		return
 	}
 	if what := c.at(a, want); what != "" {
@@ -240,8 +237,8 @@ func (c *checker) concluded(a *simApp, x *app, was state) {
 		return
 	}
 	settled := was == idle || was == marking
-	if settled && want.Mode == ModeManual && now.Sub(a.opEnded) < c.lag {
-		c.disturbed[a.name] = true // somebody's partial sync ended as the run began: nothing tells it yet
+	if settled && c.meddled(a, want) {
+		c.disturbed[a.name] = true
 		return
 	}
 	if what := c.at(a, want); what != "" {
@@ -275,6 +272,13 @@ func (c *checker) concluded(a *simApp, x *app, was state) {
 			c.fail("%s of a manual step counts as done without a full sync to the pin after the write", a.name)
 		}
 	}
+}
+
+// meddled tells that somebody's sync of a manual step, which may be a partial one, ended as the run began:
+// nothing tells it yet.
+func (c *checker) meddled(a *simApp, want *Desired) bool {
+	_, written := c.writes[a.name]
+	return want.Mode == ModeManual && !written && c.w.now.Sub(a.opEnded) < c.lag
 }
 
 // deletion judges PrepareDelete and Delete.
