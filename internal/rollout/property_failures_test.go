@@ -168,6 +168,12 @@ func (sc *scenario) repaired(t *rapid.T, victims map[string]failing) {
 		w.repair(w.apps[name])
 	}
 	w.idle(time.Minute)
+	for name := range victims { // what an interrupted run has deployed turns bad in its own time
+		if a := w.apps[name]; a.exists && a.truth.content != "" {
+			w.setTruth(a, deployed{a.truth.content, Healthy})
+		}
+	}
+	w.idle(time.Minute)
 	sc.until(100 * time.Hour)
 	w.start(sc.plan, sc.opt, sc.config)
 	sc.drive(t, endless)

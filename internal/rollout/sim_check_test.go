@@ -30,7 +30,8 @@ type checker struct {
 	halted  bool
 	flying  map[string]bool // what was in flight when the run was halted
 	synced  map[Source]string
-	asked   map[string]string // refresh before a deletion
+	asked   map[string]string // refresh before a deletion,
+	shown   map[string]bool   // and whether an earlier one was answered
 	ours    map[string]string // token of this run
 	// ops counts the operations of ours that Argo CD has begun, over all runs, by target.
 	ops map[string]int
@@ -52,7 +53,7 @@ func (c *checker) newRun(s *session, plan Plan, opt Options) {
 	c.entered, c.writes, c.verbs = map[string]bool{}, map[string]time.Time{}, map[Verb]int{}
 	c.halted, c.flying, c.synced = false, map[string]bool{}, map[Source]string{}
 	c.gone = map[string]bool{}
-	c.asked, c.ours = map[string]string{}, map[string]string{}
+	c.asked, c.shown, c.ours = map[string]string{}, map[string]bool{}, map[string]string{}
 	c.hopeless, c.closed, c.rested = false, map[int]time.Time{}, map[int]bool{}
 	for i := range plan.Apps {
 		c.wants[plan.Apps[i].Name] = &plan.Apps[i]
@@ -295,6 +296,7 @@ func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 		c.fail("deletion of %s begun after the run was halted", a.name)
 	}
 	if action.Verb == PrepareDelete {
+		c.shown[a.name] = c.shown[a.name] || c.asked[a.name] != "" && a.refresh != c.asked[a.name]
 		c.asked[a.name] = action.RefreshID
 		return
 	}
@@ -316,6 +318,9 @@ func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 		c.fail("%s deleted while an operation is active", a.name)
 	case seen.deletable() && seen.Version == action.Version:
 		// No more is to be shown; the cache of the simulated Argo CD tells whether that is true.
+	case seen.rested() && c.shown[a.name]:
+		// The one that is asked for by now came too late to be needed: what was asked for early has been
+		// compared a second after the operation.
 	case c.asked[a.name] == "" || seen.RefreshID == c.asked[a.name] || a.uid == action.UID && a.refresh == c.asked[a.name]:
 		c.fail("%s deleted without an answered refresh", a.name)
 	case known && c.w.now.Sub(a.opEnded) < time.Second:
