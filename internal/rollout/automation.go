@@ -47,7 +47,7 @@ func (e *engine) switchOff(a *app, now time.Time) {
 // of a later step would overtake the step that rolls.
 func (e *engine) keepOff(a *app, now time.Time) {
 	switch {
-	case !e.plan.DisableAutomated || e.stage == listing || e.halted():
+	case !e.plan.DisableAutomated || e.stage == listing || e.stage > writing || e.halted(): // later there is nothing to overtake
 		return
 	case !a.syncsItself() || a.guarded():
 		if e.automated[a.name] != nil {

@@ -36,7 +36,7 @@ func (e *engine) advance(now time.Time) bool {
 	case writing:
 		e.open(e.noStep, now)
 		e.start(-1, now)
-		if e.left > 0 || e.flight > 0 || e.halted() {
+		if e.left > 0 || e.flight > 0 || e.halted() || len(e.automated) > 0 {
 			return false
 		}
 		if len(e.failures) > 0 { // nothing is deleted unless everything else is done
