@@ -12,19 +12,21 @@ func endedAt(d time.Duration) func(*Live) {
 	return func(l *Live) { l.Ended = simStart.Add(-time.Hour).Add(d) }
 }
 
-// back answers that automated sync is off, and the spec what it was before.
+// switchedOff answers that automated sync is off, and the spec what it was before.
 func (d *desk) switchedOff(name, hash string) {
 	d.t.Helper()
 	d.accept(d.asked(name, DisableAutomated), func(l *Live) { l.Hash = hash })
 }
 
 func TestAutomatedSyncThatIsSwitchedOnMeanwhile(t *testing.T) {
-	begin := func(t *testing.T) *desk {
-		d := newDesk(t, planOf("a", "b"), deskOptions())
+	begin := func(t *testing.T) *desk { return firstLanded(t, deskOptions()) }
+	held := func(t *testing.T) *desk {
+		p := planOf("a")
+		p.Held = []string{"h"}
+		d := newDesk(t, p, deskOptions())
 		d.see("a", old)
-		d.see("b", old)
+		d.see("h", old)
 		d.listed()
-		d.land("a")
 		return d
 	}
 	for name, test := range map[string]func(*testing.T){
@@ -68,12 +70,7 @@ func TestAutomatedSyncThatIsSwitchedOnMeanwhile(t *testing.T) {
 			d.over(true)
 		},
 		"is switched off where the Application is held back": func(t *testing.T) {
-			p := planOf("a")
-			p.Held = []string{"h"}
-			d := newDesk(t, p, deskOptions())
-			d.see("a", old)
-			d.see("h", old)
-			d.listed()
+			d := held(t)
 			d.see("h", automatic)
 			d.switchedOff("h", "old")
 			d.land("a")
@@ -81,12 +78,7 @@ func TestAutomatedSyncThatIsSwitchedOnMeanwhile(t *testing.T) {
 			d.over(true)
 		},
 		"is let be where the Application is held back and it comes back again and again": func(t *testing.T) {
-			p := planOf("a")
-			p.Held = []string{"h"}
-			d := newDesk(t, p, deskOptions())
-			d.see("a", old)
-			d.see("h", old)
-			d.listed()
+			d := held(t)
 			for range maxSwitchedOn {
 				d.see("h", automatic)
 				d.switchedOff("h", "old")

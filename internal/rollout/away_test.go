@@ -13,17 +13,9 @@ func (d *desk) away() {
 }
 
 func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
-	begin := func(t *testing.T, opt Options) *desk {
-		d := newDesk(t, planOf("a", "b"), opt)
-		d.see("a", old)
-		d.see("b", old)
-		d.listed()
-		d.land("a")
-		return d
-	}
 	for name, test := range map[string]func(*testing.T){
 		"the time without a watch is no time of health": func(t *testing.T) {
-			d := begin(t, deskOptions())
+			d := firstLanded(t, deskOptions())
 			d.pass(3 * time.Second)
 			d.away()
 			d.pass(time.Minute)
@@ -36,7 +28,7 @@ func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
 			d.asked("b", Write)
 		},
 		"what has turned bad meanwhile is not done": func(t *testing.T) {
-			d := begin(t, deskOptions())
+			d := firstLanded(t, deskOptions())
 			d.pass(3 * time.Second)
 			d.away()
 			d.pass(time.Minute)
@@ -49,7 +41,7 @@ func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
 		"the time without a watch is no time of soaking": func(t *testing.T) {
 			opt := deskOptions()
 			opt.SoakTime = time.Minute
-			d := begin(t, opt)
+			d := firstLanded(t, opt)
 			d.pass(5*time.Second + 30*time.Second)
 			d.away()
 			d.pass(time.Hour)
@@ -94,7 +86,7 @@ func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
 		"the deadline ends the run all the same": func(t *testing.T) {
 			opt := deskOptions()
 			opt.Deadline = simStart.Add(20 * time.Minute)
-			d := begin(t, opt)
+			d := firstLanded(t, opt)
 			d.away()
 			d.pass(time.Hour)
 			d.over(false)

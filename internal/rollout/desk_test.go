@@ -220,6 +220,17 @@ func (d *desk) land(name string) {
 	d.see(name, compared(Synced, pinned), health(Healthy))
 }
 
+// firstLanded is a rollout of two steps of one Application each, of which the first has just landed.
+func firstLanded(t *testing.T, opt Options) *desk {
+	t.Helper()
+	d := newDesk(t, planOf("a", "b"), opt)
+	d.see("a", old)
+	d.see("b", old)
+	d.listed()
+	d.land("a")
+	return d
+}
+
 func (d *desk) state(name string, want state) {
 	d.t.Helper()
 	if got := d.e.apps[name].state; got != want {
