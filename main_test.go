@@ -14,11 +14,7 @@ import (
 // until Terraform ends it, or the state of a rollout is lost.
 func TestTheProviderServesOnAfterSIGTERM(t *testing.T) {
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "provider")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	provider, reattach := serve(t, binary)
+	provider, reattach := serve(t, buildBinary(t))
 	if err := provider.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -61,4 +57,13 @@ func serve(t *testing.T, binary string) (provider *exec.Cmd, reattach string) {
 	}
 	t.Fatal("the provider ended without printing TF_REATTACH_PROVIDERS")
 	return nil, ""
+}
+
+func buildBinary(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "provider")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return binary
 }

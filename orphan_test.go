@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,21 +18,13 @@ func pluginEnvironment() []string {
 		"TF_PLUGIN_MAGIC_COOKIE=d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2", "PLUGIN_PROTOCOL_VERSIONS=6")
 }
 
-func buildBinary(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "provider")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return binary
-}
-
 // A Terraform that is killed while its plugin starts is not its parent any more when the plugin first
 // looks: then the pipes that Terraform read from have no other end.
 func TestTheProviderEndsWhenTerraformWasKilledBeforeItsStart(t *testing.T) {
+	binary := buildBinary(t) // not on the provider's time: a cold build takes longer than that
 	ctx, cancel := context.WithTimeout(t.Context(), orphanGrace+20*time.Second)
 	defer cancel()
-	provider := exec.CommandContext(ctx, buildBinary(t))
+	provider := exec.CommandContext(ctx, binary)
 	provider.Env = pluginEnvironment()
 	for _, pipe := range []func() (io.ReadCloser, error){provider.StdoutPipe, provider.StderrPipe} {
 		end, err := pipe()
