@@ -4,7 +4,9 @@ package acceptance
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,9 +240,9 @@ func (s *story) mendState() {
 	if _, err := os.Stat(filepath.Join(s.cli.dir, "errored.tfstate")); err == nil {
 		s.cli.want(exitEmpty, "state", "push", "errored.tfstate")
 	}
-	if text, err := os.ReadFile(state); err == nil && len(text) > 0 && !json.Valid(text) {
-		// Killed in the middle of writing it.
-		if err := os.Rename(state+".backup", state); err != nil {
+	if text, err := os.ReadFile(state); err == nil && !json.Valid(text) {
+		// It ended in the middle of writing it, or before it has written the first one: then there is no backup.
+		if err := os.Rename(state+".backup", state); err != nil && (len(text) > 0 || !errors.Is(err, fs.ErrNotExist)) {
 			s.Fatal(err)
 		}
 	}
