@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +38,8 @@ var (
 const readTimeout = 3 * time.Minute
 
 // Inputs implements appset.Inputs. Every answer is remembered until Close, so that all generators of a
-// run see the same; errors as well, unless the context was cancelled.
+// run see the same; errors as well, unless the context was cancelled. Of OCI artifacts, which are large, as
+// many as artifactsHeld allows; of the others the digest, by which they are fetched again.
 type Inputs struct {
 	cluster Reader
 	// namespace is Argo CD's own.
@@ -54,7 +54,7 @@ type Inputs struct {
 	tokens      memo[string, string]
 	answers     memo[string, []map[string]any]
 	decisions   memo[string, appset.Decisions]
-	artifacts   memo[artifactQuestion, *ocisource.Tree]
+	artifacts   artifacts
 	hidden      hidden
 }
 
@@ -67,47 +67,16 @@ var (
 func New(cluster Reader, namespace string) *Inputs {
 	return &Inputs{
 		cluster: cluster, namespace: namespace, git: gitsource.NewStore(), plugins: pluginClient(), sleep: sleep,
+		artifacts: artifacts{trees: memo[artifactQuestion, *ocisource.Tree]{size: (*ocisource.Tree).Size, limit: artifactsHeld}},
 	}
 }
 
-// Close frees what was fetched. Trees that were returned cannot be read any more.
+// Close frees what was fetched. Trees of git that were returned cannot be read any more, and neither git nor
+// artifacts can be asked for.
 func (in *Inputs) Close() error {
 	in.plugins.CloseIdleConnections()
+	in.artifacts.trees.close()
 	return in.git.Close()
-}
-
-// memo remembers answers. Its zero value is empty.
-type memo[K comparable, V any] struct {
-	mu    sync.Mutex
-	cells map[K]*cell[V]
-}
-
-type cell[V any] struct {
-	mu    sync.Mutex
-	done  bool
-	value V
-	err   error
-}
-
-// get asks once for each key; who asks at the same time waits.
-func (m *memo[K, V]) get(ctx context.Context, key K, ask func() (V, error)) (V, error) {
-	m.mu.Lock()
-	if m.cells == nil {
-		m.cells = map[K]*cell[V]{}
-	}
-	c := m.cells[key]
-	if c == nil {
-		c = &cell[V]{}
-		m.cells[key] = c
-	}
-	m.mu.Unlock()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.done {
-		c.value, c.err = ask()
-		c.done = ctx.Err() == nil
-	}
-	return c.value, c.err
 }
 
 // errTooSlow is why a question to the API server was given up.

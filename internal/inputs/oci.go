@@ -1,11 +1,13 @@
 package inputs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/gitsource"
@@ -18,6 +20,40 @@ type artifactQuestion struct {
 	revision   string
 }
 
+// artifactsHeld is how many bytes the artifacts take at most that are remembered. Beside them are those that
+// generators read just now, and those that are being fetched, each bounded by ocisource.
+const artifactsHeld = 256 << 20
+
+// artifacts are those that were fetched.
+type artifacts struct {
+	trees memo[artifactQuestion, *ocisource.Tree]
+
+	mu sync.Mutex
+	// digests are also those of artifacts that are forgotten: fetched again, they are the same, whatever their tag
+	// means by then.
+	digests map[artifactQuestion]string
+}
+
+// get is the answer to a question; fetch gets a revision.
+func (a *artifacts) get(ctx context.Context, q artifactQuestion, fetch func(revision string) (*ocisource.Tree, error)) (*ocisource.Tree, error) {
+	return a.trees.get(ctx, q, func() (*ocisource.Tree, error) {
+		a.mu.Lock()
+		revision := cmp.Or(a.digests[q], q.revision)
+		a.mu.Unlock()
+		tree, err := fetch(revision)
+		if err != nil {
+			return nil, err
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.digests == nil {
+			a.digests = map[artifactQuestion]string{}
+		}
+		a.digests[q] = tree.Digest()
+		return tree, nil
+	})
+}
+
 // Artifact fetches an OCI artifact with the credentials that Argo CD has for its repository. Where the provider
 // may not read them, it tries without.
 func (in *Inputs) Artifact(ctx context.Context, repoURL, revision, project string) (appset.Artifact, error) {
@@ -25,7 +61,7 @@ func (in *Inputs) Artifact(ctx context.Context, repoURL, revision, project strin
 	if err != nil {
 		return nil, err
 	}
-	tree, err := in.artifacts.get(ctx, artifactQuestion{r, revision}, func() (*ocisource.Tree, error) {
+	tree, err := in.artifacts.get(ctx, artifactQuestion{r, revision}, func(revision string) (*ocisource.Tree, error) {
 		return ocisource.Fetch(ctx, r, revision)
 	})
 	if err != nil {

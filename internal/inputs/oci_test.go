@@ -1,11 +1,21 @@
 package inputs
 
 import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/gitsource"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/ocisource"
@@ -138,7 +148,116 @@ func TestAnArtifactIsFetchedOnceWithTheSameCredentials(t *testing.T) {
 	if want := []string{"list secrets"}; !slices.Equal(c.asked, want) {
 		t.Errorf("the cluster was asked to %v, want %v", c.asked, want)
 	}
-	if len(in.artifacts.cells) != 2 {
-		t.Errorf("%d answers are remembered", len(in.artifacts.cells))
+	if len(in.artifacts.trees.cells) != 2 {
+		t.Errorf("%d answers are remembered", len(in.artifacts.trees.cells))
 	}
+}
+
+// openRegistry has one repository. A tag means the artifact with its name as the content of one file.
+type openRegistry struct {
+	url     string
+	mu      sync.Mutex
+	content map[string][]byte
+	kinds   map[string]string
+	tags    map[string]string
+	// fetched counts the layers.
+	fetched int
+}
+
+func newOpenRegistry(t *testing.T) *openRegistry {
+	r := &openRegistry{content: map[string][]byte{}, kinds: map[string]string{}, tags: map[string]string{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		name := path.Base(request.URL.Path)
+		name = cmp.Or(r.tags[name], name)
+		content, found := r.content[name]
+		if !found {
+			http.NotFound(w, request)
+			return
+		}
+		if strings.Contains(request.URL.Path, "/blobs/") {
+			r.fetched++
+		}
+		w.Header().Set("Content-Type", r.kinds[name])
+		w.Header().Set("Docker-Content-Digest", name)
+		http.ServeContent(w, request, "", time.Time{}, bytes.NewReader(content))
+	}))
+	t.Cleanup(server.Close)
+	r.url = "oci://" + strings.TrimPrefix(server.URL, "http://") + "/org/app"
+	return r
+}
+
+func (r *openRegistry) put(kind string, content []byte) map[string]any {
+	sum := sha256.Sum256(content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	r.content[digest], r.kinds[digest] = content, kind
+	return map[string]any{"mediaType": kind, "digest": digest, "size": len(content)}
+}
+
+// push makes an artifact of one file and lets the tag mean it.
+func (r *openRegistry) push(t *testing.T, tag, content string) {
+	t.Helper()
+	var layer bytes.Buffer
+	archive := tar.NewWriter(&layer)
+	err := archive.WriteHeader(&tar.Header{Name: "file", Mode: 0o644, Typeflag: tar.TypeReg, Size: int64(len(content))})
+	if err == nil {
+		_, err = archive.Write([]byte(content))
+	}
+	if err = errors.Join(err, archive.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const kind = "application/vnd.oci.image.manifest.v1+json"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	manifest, err := json.Marshal(map[string]any{
+		"schemaVersion": 2, "mediaType": kind, "config": r.put("application/vnd.oci.empty.v1+json", []byte("{}")),
+		"layers": []any{r.put("application/vnd.oci.image.layer.v1.tar", layer.Bytes())},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.tags[tag], _ = r.put(kind, manifest)["digest"].(string)
+}
+
+func TestArtifactsThatAreForgottenAreFetchedAgainAndAreTheSame(t *testing.T) {
+	r, c := newOpenRegistry(t), newCluster()
+	c.secret("mine", "repository", map[string]string{"url": r.url, "insecureOCIForceHttp": "true"})
+	in := inputsOf(t, c)
+	if in.artifacts.trees.limit != artifactsHeld {
+		t.Errorf("%d bytes may be held", in.artifacts.trees.limit)
+	}
+	in.artifacts.trees.limit = 10_000
+	read := func(tag string) string {
+		t.Helper()
+		artifact, err := in.Artifact(t.Context(), r.url, tag, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := artifact.Read("file")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content[:1])
+	}
+	for _, tag := range []string{"a", "b", "c"} {
+		r.push(t, tag, strings.Repeat(tag, 4000))
+	}
+	got := read("a") + read("b") + read("a") + read("c")
+	r.push(t, "b", strings.Repeat("B", 4000))
+	got += read("a") + read("b")
+	if got != "abacab" {
+		t.Errorf("read %q: a tag that has moved means another artifact in the middle of a run", got)
+	}
+	if r.fetched != 4 {
+		t.Errorf("%d artifacts were fetched", r.fetched)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if trees := &in.artifacts.trees; trees.held > 0 || len(trees.cells) > 0 {
+		t.Errorf("after all, %d bytes are held", trees.held)
+	}
+	_, err := in.Artifact(t.Context(), r.url, "a", "default")
+	says(t, err, "closed")
 }

@@ -58,8 +58,11 @@ func readArchive(ctx context.Context, r io.Reader, mediaType string, l limits) (
 		}
 	}
 	root.sort()
-	return &Tree{root: root, limits: l}, nil
+	return &Tree{root: root, size: b.held + int64(b.names) + int64(1+b.entries)*entryBytes, limits: l}, nil
 }
+
+// entryBytes is about how much an entry takes beside its name and its content: the node, and its place in the directory.
+const entryBytes = 256
 
 // damaged explains an error that comes of the content, and no other one.
 func damaged(err error) error {

@@ -167,6 +167,34 @@ func TestTheLastFileOfANameIsRead(t *testing.T) {
 	}
 }
 
+func TestTheSizeOfAnArtifactIsThatOfWhatIsHeld(t *testing.T) {
+	large := strings.Repeat("a", 5000)
+	for name, c := range map[string]struct {
+		entries []tar.Header
+		want    int64
+	}{
+		"nothing":                       {nil, entryBytes},
+		"a file":                        {[]tar.Header{file("abc", large)}, 2*entryBytes + 3 + 5000},
+		"a file in directories":         {[]tar.Header{file("a/b/c", "xyz")}, 4*entryBytes + 3 + 3},
+		"a file that is there twice":    {[]tar.Header{file("a", large), file("a", "xyz")}, 2*entryBytes + 1 + 3},
+		"a link":                        {[]tar.Header{file("a", ""), link("b", "a")}, 3*entryBytes + 2 + 1},
+		"a file that may not be read":   {[]tar.Header{file("a", large+large)}, 2*entryBytes + 1},
+		"what is neither file nor link": {[]tar.Header{{Name: "a", Typeflag: tar.TypeFifo}}, entryBytes},
+	} {
+		r := newRegistry(t)
+		r.push("1", emptyType, layer{tarType, tarOf(t, c.entries...)})
+		l := quick()
+		l.file = 6000
+		tree, err := fetch(t.Context(), r.repository(), "1", l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tree.Size(); got != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
+		}
+	}
+}
+
 func TestPatternsMeanWhatTheyMeanInArgoCD(t *testing.T) {
 	tree, err := readArchive(t.Context(), bytes.NewReader(tarOf(t,
 		file("root.yaml", ""), file("apps/a/config.yaml", ""), file("apps/a/values.json", ""), file("apps/b/config.yaml", ""),

@@ -19,11 +19,15 @@ import (
 type Tree struct {
 	digest string
 	root   *node
+	size   int64
 	limits limits
 }
 
 // Digest is that of the artifact's manifest.
 func (t *Tree) Digest() string { return t.digest }
+
+// Size is about how many bytes of memory it takes.
+func (t *Tree) Size() int64 { return t.size }
 
 // Directories are the paths of all directories, sorted, without the root. A symbolic link is none of them.
 func (t *Tree) Directories() []string {
