@@ -38,7 +38,7 @@ func TestWhatWasFetchedIsLetGoAtTheEnd(t *testing.T) {
 			t.Fatal(resp.Diagnostics)
 		}
 		in := &closing{Fake: &appsettest.Fake{}, err: err}
-		resp.ResourceData.(*ProviderData).generation.inputs = map[string]appset.Inputs{"argocd": in, "other": &appsettest.Fake{}}
+		resp.ResourceData.(*ProviderData).generation.inputs = map[string]appset.Inputs{"argocd": logged{in}, "other": logged{&appsettest.Fake{}}}
 		all = append(all, in)
 	}
 	if err := p.Close(); err == nil || !strings.Contains(err.Error(), "the disk is gone") {

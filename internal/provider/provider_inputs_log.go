@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
@@ -14,7 +15,10 @@ import (
 // plan is made or a data source is read nothing else tells what is waited for.
 type logged struct{ appset.Inputs }
 
-var _ appset.Redactor = logged{}
+var (
+	_ appset.Redactor = logged{}
+	_ io.Closer       = logged{}
+)
 
 // waits says in the log what is waited for, and, when it is there, how long that took.
 func waits(ctx context.Context, what string, fields map[string]any) (ended func()) {
@@ -56,4 +60,12 @@ func (l logged) Redact(text string) string {
 		return r.Redact(text)
 	}
 	return text
+}
+
+// Close lets go of what the inputs hold.
+func (l logged) Close() error {
+	if c, ok := l.Inputs.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
