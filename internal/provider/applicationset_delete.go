@@ -158,7 +158,7 @@ func (c *connected) release(ctx context.Context) diag.Diagnostics {
 
 // takeDown deletes every Application of the set, then its record.
 func (a *apply) takeDown(ctx context.Context) diag.Diagnostics {
-	diags := a.checkDestinations(ctx, a.liveNames(), insteadOfDestroy)
+	diags := a.checkDestinations(ctx, a.liveNames(), "Nothing was deleted. "+insteadOfDestroy)
 	if diags.HasError() {
 		return diags
 	}

@@ -79,13 +79,7 @@ func planOf(t *testing.T, prior, config values, private []byte) planned {
 		t.Fatal(err)
 	}
 	out := planned{bytes: resp.PlannedPrivate, replace: len(resp.RequiresReplace) > 0}
-	for _, d := range resp.Diagnostics {
-		if d.Severity == tfprotov6.DiagnosticSeverityError {
-			out.errors = append(out.errors, d.Summary+": "+d.Detail)
-		} else {
-			out.warns = append(out.warns, d.Summary+": "+d.Detail)
-		}
-	}
+	out.says(resp.Diagnostics)
 	if len(resp.PlannedPrivate) > 0 {
 		out.private = decodePrivate(t, resp.PlannedPrivate)
 	}
@@ -93,6 +87,17 @@ func planOf(t *testing.T, prior, config values, private []byte) planned {
 		out.read(t, resp.PlannedState)
 	}
 	return out
+}
+
+// says takes what a plan says.
+func (p *planned) says(diags []*tfprotov6.Diagnostic) {
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			p.errors = append(p.errors, d.Summary+": "+d.Detail)
+		} else {
+			p.warns = append(p.warns, d.Summary+": "+d.Detail)
+		}
+	}
 }
 
 func configure(t testing.TB, server tfprotov6.ProviderServer) {

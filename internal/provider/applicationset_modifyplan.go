@@ -30,6 +30,9 @@ func (r *applicationSetResource) ModifyPlan(ctx context.Context, req resource.Mo
 	if req.Plan.Raw.IsNull() {
 		resp.Diagnostics.Append(pending.onlyUpdate(state.ID.ValueString())...)
 		resp.Diagnostics.Append(warnOfDestruction(ctx, &state)...)
+		if !resp.Diagnostics.HasError() {
+			resp.Diagnostics.Append(r.warnOfRefusedDestroy(ctx, &state, req.Private)...)
+		}
 		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, phase{Op: opDestroy})...)
 		return
 	}

@@ -71,6 +71,17 @@ type targets struct {
 	// Live are the sources of Applications in which others may have changed them: the set ignores
 	// differences, or they are not as rendered.
 	Live map[string][]liveSource `json:"live,omitempty"`
+	// Destinations are where the Applications are deployed to. Only a refresh stores them, for the plan of a
+	// destroy, which Terraform makes in another process.
+	Destinations []destination `json:"destinations,omitempty"`
+}
+
+// destination is the cluster that an Application's spec names, in one way or the other.
+type destination struct {
+	Name   string `json:"name,omitempty"`
+	Server string `json:"server,omitempty"`
+	// Apps are those that name it, sorted.
+	Apps []string `json:"apps"`
 }
 
 // liveSource is what decides which revision of a live source is deployed.

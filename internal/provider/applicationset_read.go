@@ -88,6 +88,7 @@ func (c *connected) readLive(ctx context.Context, of content, from privateReader
 	known, problems := targetsSince(before, c.live)
 	diags.Append(problems...)
 	known.Unfinished, known.Live = c.unfinished(c.live), changedSources(of, c.live)
+	known.Destinations = storedDestinations(c.objects)
 	of.leaveStanding(c.liveNames(), known.Unfinished)
 	now := liveWaves(of, c.live, c.proven())
 	c.resource.provider.generation.sets.keepFound(c.owner.String(), foundSet{waves: now, unfinished: known.Unfinished, destinations: destinationsOf(c.objects)})

@@ -22,7 +22,7 @@ const summaryDestination = "Destination cluster unknown"
 
 // The ways out when Argo CD does not know the cluster of an Application that is to be deleted.
 const (
-	insteadOfDestroy = "Nothing was deleted. Add the clusters to Argo CD again (argocd cluster add), or leave the resources on purpose: " +
+	insteadOfDestroy = "Add the clusters to Argo CD again (argocd cluster add), or leave the resources on purpose: " +
 		"rollout.deletion = \"orphan\", applied before the destroy. Name these Applications in rollout.hold in that apply: it refuses to roll out to a cluster that is unknown."
 	insteadOfRemoval = "Add the clusters to Argo CD again (argocd cluster add); or keep the Applications: name them in rollout.hold, or set " +
 		"sync_policy.applications_sync = \"create-update\"; or leave the resources on purpose: rollout.deletion = \"orphan\", which leaves those of every Application that this apply deletes."
@@ -97,15 +97,69 @@ func destinationsOf(objects map[string]*unstructured.Unstructured) map[string]*u
 	return kept
 }
 
+// storedDestinations are those of live Applications in the stored form.
+func storedDestinations(objects map[string]*unstructured.Unstructured) []destination {
+	var stored []destination
+	at := map[[2]string]int{}
+	for _, name := range sortedNames(objects) {
+		of, _, _ := unstructured.NestedMap(objects[name].Object, "spec", "destination")
+		d := destination{}
+		d.Name, _ = of["name"].(string)
+		d.Server, _ = of["server"].(string)
+		i, known := at[[2]string{d.Name, d.Server}]
+		if !known {
+			i = len(stored)
+			at[[2]string{d.Name, d.Server}] = i
+			stored = append(stored, d)
+		}
+		stored[i].Apps = append(stored[i].Apps, name)
+	}
+	return stored
+}
+
+// destinations are those of the last refresh, by the name of the Application: see destinationsOf.
+func (t targets) destinations() map[string]*unstructured.Unstructured {
+	found := map[string]*unstructured.Unstructured{}
+	for _, d := range t.Destinations {
+		for _, name := range d.Apps {
+			found[name] = &unstructured.Unstructured{Object: map[string]any{
+				"metadata": map[string]any{"name": name}, "spec": map[string]any{"destination": map[string]any{"name": d.Name, "server": d.Server}},
+			}}
+		}
+	}
+	return found
+}
+
 // warnOfDestinations warns of deletions that the apply will refuse, as far as the plan can see: Read must have
 // found the Applications in this run, and the credentials must suffice to read Argo CD's cluster Secrets.
 func (r *applicationSetResource) warnOfDestinations(ctx context.Context, m *applicationSetModel, gone []string, s settings, home cluster) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if r.provider == nil || m.ID.IsUnknown() || s.orphan || len(gone) == 0 {
-		return diags
+	if m.ID.IsUnknown() || s.orphan {
+		return nil
 	}
-	objects := objectsNamed(r.liveOf(m).destinations, gone)
-	if len(objects) == 0 {
+	return r.warnOfUnknown(ctx, m, objectsNamed(r.liveOf(m).destinations, gone), home, "Apply will refuse to delete them. "+insteadOfRemoval)
+}
+
+// warnOfRefusedDestroy warns of a destroy that will refuse to delete anything, as far as the plan can see: a refresh
+// must have stored where the Applications are deployed to. What cannot be read here is told by the destroy.
+func (r *applicationSetResource) warnOfRefusedDestroy(ctx context.Context, state *applicationSetModel, from privateReader) diag.Diagnostics {
+	known, problems := readTargets(ctx, from)
+	home, _, more := readPrivate[cluster](ctx, from, keyCluster)
+	problems.Append(more...)
+	s, more := readSettings(ctx, state.Rollout)
+	problems.Append(more...)
+	c, unread := state.decode(ctx)
+	if problems.HasError() || unread.HasError() && !s.deletionGiven || s.of(c.set).orphan {
+		return nil // Without a configuration that can be read, the record says whether resources are to stay.
+	}
+	live := objectsNamed(known.destinations(), wavesOf(state.Waves).names())
+	return r.warnOfUnknown(ctx, state, live, home, "Destroy will refuse to delete anything. "+insteadOfDestroy)
+}
+
+// warnOfUnknown warns of Applications whose cluster Argo CD does not know. Where there is no connection, or Argo CD's
+// cluster Secrets cannot be read, it says nothing: what fails here is told by the apply, which asks again.
+func (r *applicationSetResource) warnOfUnknown(ctx context.Context, m *applicationSetModel, objects []*unstructured.Unstructured, home cluster, instead string) diag.Diagnostics {
+	var diags diag.Diagnostics
+	if r.provider == nil || r.provider.NamespaceUnknown && home.Namespace == "" || len(objects) == 0 {
 		return diags
 	}
 	ctx, cancel := context.WithTimeout(ctx, reachPatience)
@@ -114,9 +168,8 @@ func (r *applicationSetResource) warnOfDestinations(ctx context.Context, m *appl
 	if problems.HasError() {
 		return diags
 	}
-	// What fails here is told by the apply, which asks again.
 	if unknown, err := on.client.KnownDestinations(ctx, objects); err == nil && len(unknown) > 0 {
-		diags.AddWarning(summaryDestination, unknownDestinations(unknown, "Apply will refuse to delete them. "+insteadOfRemoval))
+		diags.AddWarning(summaryDestination, unknownDestinations(unknown, instead))
 	}
 	return diags
 }
