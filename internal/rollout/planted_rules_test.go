@@ -7,44 +7,6 @@ import (
 	"time"
 )
 
-func (sc *scenario) app(name string) *app { return sc.w.session.engine.apps[name] }
-
-// always does f to the engine, again and again.
-func (sc *scenario) always(f func(e *engine)) {
-	sc.w.every(10*time.Millisecond, func() bool {
-		if s := sc.w.session; s != nil {
-			f(s.engine)
-		}
-		return true
-	})
-}
-
-// lie tells the engine something else of an Application than what is true.
-func (sc *scenario) lie(name string, what func(l *Live)) {
-	sc.config = func(s *session) {
-		s.sees = func(l *Live) *Live {
-			if l.Name != name {
-				return l
-			}
-			other := *l
-			what(&other)
-			return &other
-		}
-	}
-}
-
-// again runs the plan once more, and plants the mistake only then.
-func (sc *scenario) again(t *testing.T, plant func(*scenario)) string {
-	if found := sc.run(t); found != "" {
-		t.Fatalf("the first run: %s", found)
-	}
-	sc.w.session = nil
-	sc.w.idle(time.Minute)
-	sc.until(time.Hour)
-	plant(sc)
-	return sc.run(t)
-}
-
 // rules are mistakes of which each breaks one promise: what the world must be like for it to matter, how
 // it is planted, and what the checker says.
 var rules = map[string]struct {
@@ -381,17 +343,6 @@ var rules = map[string]struct {
 		plant: func(sc *scenario) { sc.always(func(e *engine) { e.apps["a"].waiters = nil }) },
 		want:  "b has failed: timed out",
 	},
-}
-
-// fixedWithHeld is the fixed scenario with an Application that is held back.
-func fixedWithHeld() *scenario {
-	sc := fixed(1)
-	h := &simApp{name: "h", sources: []Source{mainBranch}, nature: nature{opTime: time.Second, limit: 5}}
-	sc.w.add(h)
-	sc.w.undeploy(h)
-	sc.w.rest(h, "old+auto", "old", []string{pinned})
-	h.auto, sc.plan.Held = true, []string{"h"}
-	return sc
 }
 
 // TestEachPromiseIsGuarded: the mistake is found, and without it nothing of the kind is.

@@ -32,6 +32,17 @@ func fixed(seed uint64) *scenario {
 	return sc
 }
 
+// fixedWithHeld is the fixed scenario with an Application that is held back.
+func fixedWithHeld() *scenario {
+	sc := fixed(1)
+	h := &simApp{name: "h", sources: []Source{mainBranch}, nature: nature{opTime: time.Second, limit: 5}}
+	sc.w.add(h)
+	sc.w.undeploy(h)
+	sc.w.rest(h, "old+auto", "old", []string{pinned})
+	h.auto, sc.plan.Held = true, []string{"h"}
+	return sc
+}
+
 // run lets the scenario happen and returns what the checker has found.
 func (sc *scenario) run(t rapid.TB) string {
 	sc.w.start(sc.plan, sc.opt, sc.config)
@@ -50,6 +61,44 @@ func (sc *scenario) run(t rapid.TB) string {
 		}
 	}
 	return strings.Join(sc.w.check.problems, "\n")
+}
+
+func (sc *scenario) app(name string) *app { return sc.w.session.engine.apps[name] }
+
+// always does f to the engine, again and again.
+func (sc *scenario) always(f func(e *engine)) {
+	sc.w.every(10*time.Millisecond, func() bool {
+		if s := sc.w.session; s != nil {
+			f(s.engine)
+		}
+		return true
+	})
+}
+
+// lie tells the engine something else of an Application than what is true.
+func (sc *scenario) lie(name string, what func(l *Live)) {
+	sc.config = func(s *session) {
+		s.sees = func(l *Live) *Live {
+			if l.Name != name {
+				return l
+			}
+			other := *l
+			what(&other)
+			return &other
+		}
+	}
+}
+
+// again runs the plan once more, and plants the mistake only then.
+func (sc *scenario) again(t *testing.T, plant func(*scenario)) string {
+	if found := sc.run(t); found != "" {
+		t.Fatalf("the first run: %s", found)
+	}
+	sc.w.session = nil
+	sc.w.idle(time.Minute)
+	sc.until(time.Hour)
+	plant(sc)
+	return sc.run(t)
 }
 
 func TestTheCheckerFindsNothingWhereNothingIsWrong(t *testing.T) {
