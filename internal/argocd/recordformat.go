@@ -97,8 +97,7 @@ func decodeHead(owner Owner, head *unstructured.Unstructured) (recordHeader, err
 			owner, recordName(owner), version, recordVersion, ErrTooNew)
 	}
 	if named := text(data, "owner"); named != owner.String() {
-		return recordHeader{}, fmt.Errorf("ConfigMap %s/%s is the record of ApplicationSet %q, not of %s: choose another name for one of them",
-			owner.Namespace, recordName(owner), named, owner)
+		return recordHeader{}, &RecordDamagedError{Set: owner, Of: named, Err: fmt.Errorf("data.owner is %q", named)}
 	}
 	parts, err := strconv.Atoi(text(data, "parts"))
 	if digest := text(data, "digest"); err != nil || parts < 0 || len(digest) != 2*sha256.Size {
@@ -164,8 +163,30 @@ func (p *Payload) withoutBlanks() {
 	}
 }
 
-// damaged says how to go on without a record that cannot be read.
-func damaged(owner Owner, err error) error {
-	return fmt.Errorf("the record of ApplicationSet %s is damaged: %w. Restore the ConfigMap from a backup; or give up the history with "+
-		"\"kubectl delete configmap -n %s -l %s=%s\", which touches no Application", owner, err, owner.Namespace, SetLabel, owner.Hash())
+// RecordDamagedError says that the stored record of a set cannot be read.
+type RecordDamagedError struct {
+	// Set is whose record was looked for.
+	Set Owner
+	// Of is whose record it says to be, where that is another set.
+	Of string
+	// Err is what is wrong with it.
+	Err error
 }
+
+func (e *RecordDamagedError) Error() string {
+	return fmt.Sprintf("the record of ApplicationSet %s (ConfigMap %s/%s) is damaged: %s", e.Set, e.Set.Namespace, recordName(e.Set), e.Err)
+}
+
+func (e *RecordDamagedError) Unwrap() error { return e.Err }
+
+// ShowByHand is the command that shows the head of the record.
+func (e *RecordDamagedError) ShowByHand() string {
+	return fmt.Sprintf("kubectl -n %s get configmap %s -o yaml", e.Set.Namespace, recordName(e.Set))
+}
+
+// DeleteByHand is the command that gives the record up, with all its parts. It touches no Application.
+func (e *RecordDamagedError) DeleteByHand() string {
+	return fmt.Sprintf("kubectl -n %s delete configmaps -l %s=%s", e.Set.Namespace, SetLabel, e.Set.Hash())
+}
+
+func damaged(owner Owner, err error) error { return &RecordDamagedError{Set: owner, Err: err} }

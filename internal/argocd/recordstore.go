@@ -16,7 +16,7 @@ import (
 const recordReads = 3
 
 // LoadRecord reads the record of a set; nil when there is none. A record that a newer provider
-// has written is ErrTooNew.
+// has written is ErrTooNew, and one that cannot be read is a *RecordDamagedError.
 func (c *Client) LoadRecord(ctx context.Context, owner Owner) (*Record, error) {
 	var err error
 	for range recordReads {

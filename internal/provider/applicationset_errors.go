@@ -172,6 +172,7 @@ func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag
 	summary := "Argo CD failed to answer"
 	parts := []string{fmt.Sprintf("%s: %s.", doing, strings.TrimSuffix(errorText(err), ".")), r.refusal(err)}
 	var request *argocd.RequestError
+	var damaged *argocd.RecordDamagedError
 	switch {
 	case errors.Is(err, argocd.ErrUnauthorized):
 		summary = summaryUnauthorized
@@ -180,6 +181,9 @@ func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag
 	case errors.Is(err, argocd.ErrTooNew):
 		summary = "Record of a newer provider"
 		parts = append(parts, "Upgrade the provider: terraform init -upgrade")
+	case errors.As(err, &damaged):
+		summary = "Record damaged"
+		parts = append(parts, withoutRecord(damaged))
 	case errors.Is(err, argocd.ErrConflict):
 		summary = "Conflicting change"
 		parts = append(parts, "Somebody else has changed it at the same moment, perhaps another apply of the same set. Make sure that none runs, and run terraform apply again.")
@@ -196,6 +200,16 @@ func (r *applicationSetResource) requestDiagnostic(doing string, err error) diag
 		summary = "Request refused"
 	}
 	return diag.NewErrorDiagnostic(summary, paragraphs(parts...))
+}
+
+// withoutRecord says how to go on where the record of a set cannot be read.
+func withoutRecord(damaged *argocd.RecordDamagedError) string {
+	if damaged.Of != "" {
+		return fmt.Sprintf("Nothing was changed. It says that it is the record of %s. If there is such a set, choose another name for one of the two; "+
+			"otherwise restore the ConfigMap from a backup. Look at it: %s", damaged.Of, damaged.ShowByHand())
+	}
+	return "Nothing was changed. Restore the ConfigMap from a backup and run terraform again; or give up the history of the set, which touches no Application: " +
+		damaged.DeleteByHand()
 }
 
 // serverFailed tells that the request was answered with an error of the server, or not for want of capacity.

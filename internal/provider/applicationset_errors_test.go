@@ -142,6 +142,44 @@ func TestRefusedRequestsSayWhatToDo(t *testing.T) {
 	}
 }
 
+func TestARecordThatCannotBeReadIsToldAsSuchWhereverItIsRead(t *testing.T) {
+	m := modelOf(manifestOf("main", fleet...))
+	for name, read := range map[string]func(*connected) diag.Diagnostics{
+		"by a plan, an apply or a destroy": func(c *connected) diag.Diagnostics { return c.load(t.Context()) },
+		"by an import":                     func(c *connected) diag.Diagnostics { _, diags := c.find(t.Context()); return diags },
+		"by a plan after an import": func(c *connected) diag.Diagnostics {
+			_, diags := c.look(t.Context(), takeOver{UID: "u"}, m)
+			return diags
+		},
+		"by the data source": func(c *connected) diag.Diagnostics { _, diags := c.standing(t.Context()); return diags },
+	} {
+		// This cluster answers with a ConfigMap that has no data.
+		c, diags := resourceAmong(t, nil).connect(t.Context(), m, cluster{})
+		if diags.HasError() {
+			t.Fatal(diags)
+		}
+		diags = read(c)
+		if len(diags) != 1 || diags[0].Summary() != "Record damaged" {
+			t.Fatalf("%s: %v", name, diags)
+		}
+		for _, want := range []string{
+			"Reading the record of argocd/guestbook: ", "(ConfigMap argocd/argocdprogressive-", `data.version is ""`,
+		} {
+			if !strings.Contains(diags[0].Detail(), want) {
+				t.Errorf("%s: no %q in:\n%s", name, want, diags[0].Detail())
+			}
+		}
+		if want := "touches no Application: kubectl -n argocd delete configmaps -l " + argocd.SetLabel + "=" + c.owner.Hash(); !strings.HasSuffix(diags[0].Detail(), want) {
+			t.Errorf("%s: the last words are not %q:\n%s", name, want, diags[0].Detail())
+		}
+	}
+	foreign := &argocd.RecordDamagedError{Set: argocd.Owner{Namespace: "argocd", Name: "guestbook"}, Of: "argocd/other", Err: errors.New("it is")}
+	if detail := (&applicationSetResource{}).requestDiagnostic("Reading it", foreign).Detail(); !strings.Contains(detail, "record of argocd/other") ||
+		!strings.Contains(detail, "kubectl -n argocd get configmap") || strings.Contains(detail, "delete") {
+		t.Errorf("the record of another set:\n%s", detail)
+	}
+}
+
 func TestVeryManyFailuresAreCutShort(t *testing.T) {
 	var o rollout.Outcome
 	for i := range 50 {

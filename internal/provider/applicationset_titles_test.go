@@ -186,7 +186,7 @@ func TestEveryTitleOfAnErrorIsInTheGuideAndTheGuideHasNoOther(t *testing.T) {
 		s.read(dir)
 	}
 	for _, known := range []string{"Lock lost", "Half of a take-over", "Rollout in the cluster is running", "Applications are being deleted",
-		"ApplicationSet created again", "Unknown namespace", "Deletion timed out", "Conflicting change", "Argo CD not found", "Credentials in a URL"} {
+		"ApplicationSet created again", "Unknown namespace", "Deletion timed out", "Conflicting change", "Argo CD not found", "Credentials in a URL", "Record damaged"} {
 		if s.found[known] == "" {
 			t.Errorf("the title %q was not found in the code", known)
 		}
