@@ -28,24 +28,54 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
 // canaries are secrets that nothing may repeat: where they are planted -> the secret.
 type canaries struct {
-	f     *fixture
+	w     *workspace
 	known map[string]string
 	// looked are the places that were searched, and sizes how much there was.
 	looked map[string]int
 }
 
+// newCanaries makes Terraform run the provider as a program, with the provider's log of everything in trace.log and env as more of
+// the environment.
+func newCanaries(w *workspace, env ...string) *canaries {
+	w.Helper()
+	w.useBinary(buildProvider(w.T))
+	w.cli.env = append([]string{"TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log")}, env...)
+	return &canaries{w: w, known: map[string]string{}, looked: map[string]int{}}
+}
+
+// run runs a terraform command, which must end with that code, and searches what it prints.
+func (c *canaries) run(code int, args ...string) result {
+	c.w.Helper()
+	r := c.w.startBinary(args...).wait()
+	if r.code != code {
+		c.w.Fatalf("terraform %v: exit code %d, not %d\n%s", args, r.code, code, r.out)
+	}
+	c.absent("the output of "+args[0], []byte(r.out))
+	return r
+}
+
+// searched fails unless there was as much in each of these places as a search that has seen something needs.
+func (c *canaries) searched(leasts map[string]int) {
+	c.w.Helper()
+	for where, least := range leasts {
+		if c.looked[where] < least {
+			c.w.Errorf("of %s, %d bytes were searched, fewer than %d: %v", where, c.looked[where], least, slices.Sorted(maps.Keys(c.looked)))
+		}
+	}
+}
+
 // plant makes a new secret.
 func (c *canaries) plant(place string) string {
-	c.known[place] = fmt.Sprintf("canary-%02d-%s", len(c.known), c.f.name)
+	c.known[place] = fmt.Sprintf("canary-%02d-%s", len(c.known), c.w.name)
 	return c.known[place]
 }
 
 // secret creates a Secret of Argo CD with these values.
 func (c *canaries) secret(suffix, kind string, values obj) {
-	c.f.Helper()
-	c.f.create(secrets, argoNamespace, map[string]any{
+	c.w.Helper()
+	c.w.create(secrets, argoNamespace, map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
-		"metadata":   map[string]any{"name": c.f.name + "-" + suffix, "labels": map[string]any{"argocd.argoproj.io/secret-type": kind}},
+		"metadata":   map[string]any{"name": c.w.name + "-" + suffix, "labels": map[string]any{"argocd.argoproj.io/secret-type": kind}},
 		"stringData": map[string]any(values),
 	})
 }
@@ -63,12 +93,12 @@ func forms(secret string) []string {
 
 // absent fails if text, or what is packed in it, has a secret.
 func (c *canaries) absent(where string, text []byte) {
-	c.f.Helper()
+	c.w.Helper()
 	c.looked[where] += len(text)
 	for _, place := range slices.Sorted(maps.Keys(c.known)) {
 		for _, form := range forms(c.known[place]) {
 			if at := bytes.Index(text, []byte(form)); at >= 0 {
-				c.f.Errorf("the secret of %s is in %s: ...%s...", place, where, text[max(0, at-200):min(len(text), at+len(form)+50)])
+				c.w.Errorf("the secret of %s is in %s: ...%s...", place, where, text[max(0, at-200):min(len(text), at+len(form)+50)])
 				break
 			}
 		}
@@ -78,12 +108,12 @@ func (c *canaries) absent(where string, text []byte) {
 
 // unpack looks into what text encodes: zip (plan files), gzip (records), and base64 in JSON (private state).
 func (c *canaries) unpack(where string, text []byte) {
-	c.f.Helper()
+	c.w.Helper()
 	if archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text))); err == nil {
 		for _, file := range archive.File {
 			content, err := file.Open()
 			if err != nil {
-				c.f.Fatal(err)
+				c.w.Fatal(err)
 			}
 			c.absent(where+" "+file.Name, c.all(content))
 		}
@@ -100,16 +130,16 @@ func (c *canaries) unpack(where string, text []byte) {
 }
 
 func (c *canaries) all(r io.Reader) []byte {
-	c.f.Helper()
+	c.w.Helper()
 	content, err := io.ReadAll(r)
 	if err != nil {
-		c.f.Fatal(err)
+		c.w.Fatal(err)
 	}
 	return content
 }
 
 func (c *canaries) decode(where string, value any) {
-	c.f.Helper()
+	c.w.Helper()
 	switch value := value.(type) {
 	case map[string]any:
 		for key, v := range value {
@@ -128,10 +158,10 @@ func (c *canaries) decode(where string, value any) {
 	}
 }
 
-// absentFromDirectory searches the files of a working directory, but for those in which the secrets are given.
-func (c *canaries) absentFromDirectory(dir string) {
-	c.f.Helper()
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+// absentFromDirectory searches the files of the working directory, but for those in which the secrets are given.
+func (c *canaries) absentFromDirectory() {
+	c.w.Helper()
+	err := filepath.WalkDir(c.w.cli.dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasPrefix(entry.Name(), "given-") {
 			return err
 		}
@@ -142,35 +172,35 @@ func (c *canaries) absentFromDirectory(dir string) {
 		return err
 	})
 	if err != nil {
-		c.f.Fatal(err)
+		c.w.Fatal(err)
 	}
 }
 
 // absentFromCluster searches what the provider keeps and writes there.
 func (c *canaries) absentFromCluster() {
-	c.f.Helper()
+	c.w.Helper()
 	for _, resource := range []schema.GroupVersionResource{applications, configMaps, leases} {
-		list, err := c.f.client.Resource(resource).Namespace(argoNamespace).List(c.f.ctx(), metav1.ListOptions{LabelSelector: "argocdprogressive.io/set"})
+		list, err := c.w.client.Resource(resource).Namespace(argoNamespace).List(c.w.ctx(), metav1.ListOptions{LabelSelector: "argocdprogressive.io/set"})
 		if err != nil {
-			c.f.Fatal(err)
+			c.w.Fatal(err)
 		}
 		for _, o := range list.Items {
 			text, err := o.MarshalJSON()
 			if err != nil {
-				c.f.Fatal(err)
+				c.w.Fatal(err)
 			}
-			if strings.Contains(string(text), c.f.name) {
+			if strings.Contains(string(text), c.w.name) {
 				c.absent(resource.Resource, text)
 			}
 		}
 	}
 }
 
-// givenTo writes a file that holds a secret, and is an expression for its content.
-func (c *canaries) givenTo(w *workspace, name, content string) raw {
-	c.f.Helper()
-	if err := os.WriteFile(filepath.Join(w.cli.dir, "given-"+name), []byte(content), 0o600); err != nil {
-		c.f.Fatal(err)
+// given writes a file that holds a secret, and is an expression for its content.
+func (c *canaries) given(name, content string) raw {
+	c.w.Helper()
+	if err := os.WriteFile(filepath.Join(c.w.cli.dir, "given-"+name), []byte(content), 0o600); err != nil {
+		c.w.Fatal(err)
 	}
 	return raw(fmt.Sprintf(`trimspace(file("given-%s"))`, name))
 }
@@ -181,19 +211,7 @@ func (c *canaries) givenTo(w *workspace, name, content string) raw {
 func TestAccSecretsAreNeverRepeated(t *testing.T) {
 	f := newFixture(t)
 	w, s := f.workspace(), f.threeSteps()
-	c := &canaries{f: f, known: map[string]string{}, looked: map[string]int{}}
-	w.useBinary(buildProvider(t))
-	w.cli.env = []string{"TF_LOG=TRACE", "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log"),
-		"ARGOCDPROGRESSIVE_PROGRESS=progress.log", "ARGOCDPROGRESSIVE_PROGRESS_FORMAT=json"}
-	run := func(code int, args ...string) result {
-		t.Helper()
-		r := w.startBinary(args...).wait()
-		if r.code != code {
-			t.Fatalf("terraform %v: exit code %d, not %d\n%s", args, r.code, code, r.out)
-		}
-		c.absent("the output of "+args[0], []byte(r.out))
-		return r
-	}
+	c := newCanaries(w, "TF_LOG=TRACE", "ARGOCDPROGRESSIVE_PROGRESS=progress.log", "ARGOCDPROGRESSIVE_PROGRESS_FORMAT=json")
 
 	c.secret("cluster", "cluster", obj{
 		"name": c.plant("a cluster's name"), "server": "https://127.0.0.1:1/" + c.plant("a cluster's address"),
@@ -222,8 +240,8 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 		maps.Copy(kubernetes, credentials)
 		return obj{"kubernetes": kubernetes}
 	}
-	token := c.givenTo(w, "token", config.BearerToken)
-	env := obj{"TOKEN": token, "MORE": c.givenTo(w, "env", c.plant("the environment of exec"))}
+	token := c.given("token", config.BearerToken)
+	env := obj{"TOKEN": token, "MORE": c.given("env", c.plant("the environment of exec"))}
 	exec := func(script string) obj {
 		return obj{"exec": obj{"api_version": "client.authentication.k8s.io/v1", "command": "sh", "args": []string{"-c", script}, "env": env}}
 	}
@@ -232,9 +250,9 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 	f.release("1", "dev", "staging", "prod")
 	s.Provider = connection(working)
 	w.configure(s)
-	run(exitEmpty, "plan", "-out=plan.bin")
-	run(exitEmpty, "show", "-json", "plan.bin")
-	run(exitEmpty, "apply", "plan.bin")
+	c.run(exitEmpty, "plan", "-out=plan.bin")
+	c.run(exitEmpty, "show", "-json", "plan.bin")
+	c.run(exitEmpty, "apply", "plan.bin")
 	c.absentFromCluster()
 
 	// A rollout that fails, with the token itself in the configuration.
@@ -242,41 +260,36 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 	w.configure(s)
 	f.removeFolders("staging")
 	f.release("2", "dev", "prod")
-	w.says(run(exitFailed, "apply", "-auto-approve"), "failed", "app path does not exist", "Not done (2)")
+	w.says(c.run(exitFailed, "apply", "-auto-approve"), "failed", "app path does not exist", "Not done (2)")
 	c.absentFromCluster()
-	c.absentFromDirectory(w.cli.dir)
+	c.absentFromDirectory()
 
 	// Credentials that are refused, and others that cannot be used.
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte(c.plant("a client key"))})
 	for name, credentials := range map[string]obj{
-		"password": {"username": "u", "password": c.givenTo(w, "password", c.plant("a password"))},
-		"token":    {"token": c.givenTo(w, "wrong", c.plant("a wrong token"))},
-		"key":      {"client_certificate": string(config.CAData), "client_key": c.givenTo(w, "key", string(key))},
+		"password": {"username": "u", "password": c.given("password", c.plant("a password"))},
+		"token":    {"token": c.given("wrong", c.plant("a wrong token"))},
+		"key":      {"client_certificate": string(config.CAData), "client_key": c.given("key", string(key))},
 		"exec":     exec("exit 3"),
 		"printed":  exec(`echo "$MORE"`),
 	} {
 		s.Provider = connection(credentials)
 		w.configure(s)
-		if r := run(exitFailed, "plan"); !strings.Contains(r.out, "Error: ") {
+		if r := c.run(exitFailed, "plan"); !strings.Contains(r.out, "Error: ") {
 			t.Errorf("%s: no error in\n%s", name, r.out)
 		}
 	}
 
 	s.Provider = connection(working)
 	w.configure(s)
-	run(exitEmpty, "destroy", "-auto-approve")
-	c.absentFromDirectory(w.cli.dir)
+	c.run(exitEmpty, "destroy", "-auto-approve")
+	c.absentFromDirectory()
 
-	// The search has seen what it was meant to see.
-	for where, least := range map[string]int{
+	c.searched(map[string]int{
 		"the output of plan": 1000, "the output of show": 1000, "the output of apply": 1000, "the output of destroy": 500,
 		"trace.log": 100_000, "progress.log": 2000, "terraform.tfstate.backup": 1000, "plan.bin tfplan": 500, "plan.bin tfstate": 100,
 		"applications": 3000, "configmaps": 500, "configmaps.binaryData.payload decoded unzipped": 500, "leases": 200,
-	} {
-		if c.looked[where] < least {
-			t.Errorf("of %s, %d bytes were searched, fewer than %d: %v", where, c.looked[where], least, slices.Sorted(maps.Keys(c.looked)))
-		}
-	}
+	})
 }
 
 // TestAccCredentialsInRepositoryURLsAreNotPrinted: a password in the URL of a repository is refused. What else
@@ -285,28 +298,19 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 func TestAccCredentialsInRepositoryURLsAreNotPrinted(t *testing.T) {
 	f := newFixture(t)
 	w, s := f.workspace(), f.newSet([]string{"dev"}, "dev")
-	c := &canaries{f: f, known: map[string]string{}, looked: map[string]int{}}
-	w.useBinary(buildProvider(t))
-	w.cli.env = []string{"TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log"), "ARGOCDPROGRESSIVE_PROGRESS=progress.log"}
+	c := newCanaries(w, "ARGOCDPROGRESSIVE_PROGRESS=progress.log") // Terraform's own log has the configuration
 	s.Rollout = quick()
 	from := func(credentials string) {
 		s.Source = obj{"repo_url": "https://" + credentials + "@127.0.0.1:1/deployments", "target_revision": "main", "path": "x"}
 		w.configure(s)
 	}
 	from(c.plant("a user with a password") + ":" + c.plant("the password of a URL"))
-	refused := w.startBinary("plan").wait()
-	w.says(refused, "Credentials in a URL", "https://127.0.0.1:1/deployments")
-	c.absent("the output of plan", []byte(refused.out))
+	w.says(c.run(exitFailed, "plan"), "Credentials in a URL", "https://127.0.0.1:1/deployments")
 
 	// A token that stands there as the user cannot be told from a user.
 	from(c.plant("the user of a URL"))
 	w.says(w.startBinary("plan", "-out=plan.bin").wait(), "will be created")
-	r := w.startBinary("apply", "plan.bin").wait()
-	if r.code != exitFailed {
-		t.Fatalf("exit code %d\n%s", r.code, r.out)
-	}
-	w.says(r, f.app("dev"), "127.0.0.1:1/deployments")
-	c.absent("the output of apply", []byte(r.out))
+	w.says(c.run(exitFailed, "apply", "plan.bin"), f.app("dev"), "127.0.0.1:1/deployments")
 	for name, least := range map[string]int{"trace.log": 10_000, "progress.log": 500} {
 		log, err := os.ReadFile(filepath.Join(w.cli.dir, name))
 		if err != nil || len(log) < least {

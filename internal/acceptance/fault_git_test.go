@@ -29,12 +29,8 @@ func TestAccGitThatIsGoneBeforeTheFirstApplyIsNamedAndTheNextApplyFinishes(t *te
 // What is pinned has been fetched already, and needs no git any more; a plan says that it cannot look.
 func TestAccGitThatIsGoneInTheMiddleIsNotNeededAnyMore(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
+	w, _, seen := f.rolledOut(func(s *set) { s.AppSpec = ignoreHealth })
 	dev, staging, prod := f.apps("dev"), f.apps("staging"), f.apps("prod")
-	s.AppSpec = ignoreHealth
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
 
 	f.unhealthy("Progressing", "2", "staging")
 	second := f.release("2", "dev", "prod")

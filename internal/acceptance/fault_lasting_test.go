@@ -39,13 +39,8 @@ func TestAccAnswersThatNeverComeHoldARolloutBackOnlyForAWhile(t *testing.T) {
 func TestAccARequestThatFailsForGoodIsNamedAndTheNextApplyFinishes(t *testing.T) {
 	f := newFixture(t)
 	x := f.faults(1)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	s.Provider = x.through()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut(func(s *set) { s.Provider = x.through() })
 
-	seen.reset()
 	second := f.release("2", "dev", "staging", "prod")
 	s.Labels = obj{"tier": "gold"}
 	w.configure(s)
@@ -64,11 +59,7 @@ func TestAccARequestThatFailsForGoodIsNamedAndTheNextApplyFinishes(t *testing.T)
 func TestAccAPlanSurvivesAShortFailureAndNamesALastingOne(t *testing.T) {
 	f := newFixture(t)
 	x := f.faults(1)
-	w, s := f.workspace(), f.threeSteps()
-	s.Provider = x.through()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, _, _ := f.rolledOut(func(s *set) { s.Provider = x.through() })
 
 	short := x.Add(faultproxy.Rule{PerObject: true, Times: 2, Do: unavailable})
 	w.atRest()

@@ -4,9 +4,6 @@ package acceptance
 
 import (
 	"fmt"
-	"maps"
-	"path/filepath"
-	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,18 +15,7 @@ import (
 func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 	f := newFixture(t)
 	w := f.workspace()
-	c := &canaries{f: f, known: map[string]string{}, looked: map[string]int{}}
-	w.useBinary(buildProvider(t))
-	w.cli.env = []string{"TF_LOG=TRACE", "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + filepath.Join(w.cli.dir, "trace.log")}
-	run := func(code int, args ...string) result {
-		t.Helper()
-		r := w.startBinary(args...).wait()
-		if r.code != code {
-			t.Fatalf("terraform %v: exit code %d, not %d\n%s", args, r.code, code, r.out)
-		}
-		c.absent("the output of "+args[0], []byte(r.out))
-		return r
-	}
+	c := newCanaries(w, "TF_LOG=TRACE")
 
 	repo := f.privateRepo(c.plant("the password of a repository"))
 	repo.put(f, map[string]string{"sets/" + f.app("git") + "/x.txt": "x"})
@@ -59,14 +45,14 @@ func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 	s.Before = block(`data "argocdprogressive_parameters" "test"`, obj{"go_template": true, "generators": s.Spec["generators"]}, "")
 	f.release("1", "git", "oci", "cluster", "plugin")
 	w.configure(s)
-	run(exitEmpty, "plan", "-out=plan.bin")
-	run(exitEmpty, "show", "-json", "plan.bin")
-	run(exitEmpty, "apply", "plan.bin")
+	c.run(exitEmpty, "plan", "-out=plan.bin")
+	c.run(exitEmpty, "show", "-json", "plan.bin")
+	c.run(exitEmpty, "apply", "plan.bin")
 	f.must(f.deploys("1", "git", "oci", "cluster", "plugin"))
-	run(exitEmpty, "plan", "-out=plan.bin")
-	run(exitEmpty, "apply", "plan.bin")
+	c.run(exitEmpty, "plan", "-out=plan.bin")
+	c.run(exitEmpty, "apply", "plan.bin")
 	c.absentFromCluster()
-	c.absentFromDirectory(w.cli.dir)
+	c.absentFromDirectory()
 
 	// Credentials that are refused.
 	s.Before = ""
@@ -83,15 +69,11 @@ func TestAccSecretsOfGeneratorsAreNeverRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.says(run(exitEmpty, "plan"), "Generators not evaluated", repo.url, registry.URL())
-	run(exitEmpty, "destroy", "-auto-approve")
-	c.absentFromDirectory(w.cli.dir)
-	for where, least := range map[string]int{
+	w.says(c.run(exitEmpty, "plan"), "Generators not evaluated", repo.url, registry.URL())
+	c.run(exitEmpty, "destroy", "-auto-approve")
+	c.absentFromDirectory()
+	c.searched(map[string]int{
 		"the output of plan": 1000, "the output of show": 1000, "the output of apply": 1000, "trace.log": 100_000,
 		"terraform.tfstate.backup": 1000, "plan.bin tfplan": 500, "plan.bin tfstate": 100, "applications": 3000,
-	} {
-		if c.looked[where] < least {
-			t.Errorf("of %s, %d bytes were searched, fewer than %d: %v", where, c.looked[where], least, slices.Sorted(maps.Keys(c.looked)))
-		}
-	}
+	})
 }

@@ -4,17 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestAccATemplatePatchIsAppliedAndAtRest(t *testing.T) {
 	f := newFixture(t)
-	w, s := f.workspace(), f.threeSteps()
-	f.release("1", "dev", "staging", "prod")
-	s.Spec = obj{"template_patch": "{{if eq .env \"prod\"}}\nmetadata:\n  annotations:\n    tier: gold\nspec:\n  revisionHistoryLimit: 3\n{{end}}"}
-	w.configure(s)
-	w.apply()
+	w, s, _ := f.rolledOut(func(s *set) {
+		s.Spec = obj{"template_patch": "{{if eq .env \"prod\"}}\nmetadata:\n  annotations:\n    tier: gold\nspec:\n  revisionHistoryLimit: 3\n{{end}}"}
+	})
 	w.atRest()
 	for suffix, want := range map[string]int64{"dev": 0, "prod": 3} {
 		app := f.getApp(f.ctx(), f.app(suffix))
@@ -105,17 +102,15 @@ func TestAccACreateOnlySetFinishesWhatItHasBegun(t *testing.T) {
 
 func TestAccPreservedFieldsAndIgnoredDifferencesAreLeftToOthers(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	s.Spec = obj{
-		"preserved_fields": obj{"annotations": list{"example.com/owner"}, "labels": list{"team"}},
-		"ignore_application_differences": list{
-			obj{"json_pointers": list{"/spec/info"}},
-			obj{"name": f.app("prod"), "jq_path_expressions": list{".spec.revisionHistoryLimit"}},
-		},
-	}
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut(func(s *set) {
+		s.Spec = obj{
+			"preserved_fields": obj{"annotations": list{"example.com/owner"}, "labels": list{"team"}},
+			"ignore_application_differences": list{
+				obj{"json_pointers": list{"/spec/info"}},
+				obj{"name": f.app("prod"), "jq_path_expressions": list{".spec.revisionHistoryLimit"}},
+			},
+		}
+	})
 	w.atRest()
 	f.touch(f.app("prod"), func(o *unstructured.Unstructured) error {
 		o.SetLabels(with(o.GetLabels(), "team", "web"))
@@ -130,10 +125,7 @@ func TestAccPreservedFieldsAndIgnoredDifferencesAreLeftToOthers(t *testing.T) {
 	s.Labels = obj{"tier": "gold"}
 	w.configure(s)
 	w.apply()
-	app, err := f.client.Resource(applications).Namespace(argoNamespace).Get(f.ctx(), f.app("prod"), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	app := f.getApp(f.ctx(), f.app("prod"))
 	info, _, _ := unstructured.NestedSlice(app.Object, "spec", "info")
 	limit, _, _ := unstructured.NestedInt64(app.Object, "spec", "revisionHistoryLimit")
 	if app.GetLabels()["team"] != "web" || app.GetAnnotations()["example.com/owner"] != "web" || len(info) != 1 || limit != 3 || app.GetLabels()["tier"] != "gold" {

@@ -12,11 +12,8 @@ import (
 
 func TestAccAnotherClusterIsRefusedByReadUpdateAndDelete(t *testing.T) {
 	f := newFixture(t)
-	w, s, p := f.workspace(), f.threeSteps(), f.proxy()
-	f.release("1", "dev", "staging", "prod")
-	s.Provider = p.through()
-	w.configure(s)
-	w.apply()
+	p := f.proxy()
+	w, s, _ := f.rolledOut(func(s *set) { s.Provider = p.through() })
 	w.atRest()
 	if len(p.Writes()) == 0 {
 		t.Fatal("the provider did not connect through the proxy")
@@ -121,11 +118,7 @@ func TestAccAnEmptySetNeedsAllowEmpty(t *testing.T) {
 
 func TestAccAnErrorOfGeneratorOrTemplateNeverDeletes(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
-	seen.reset()
+	w, s, seen := f.rolledOut()
 	for _, broken := range []struct {
 		what string
 		spec obj
@@ -254,23 +247,16 @@ func TestAccAnApplicationOfAnInClusterSetIsNeverAdopted(t *testing.T) {
 	w, s := f.workspace(), f.threeSteps()
 	f.release("1", "dev", "staging", "prod")
 	// The owner must exist, or the garbage collector deletes the Application.
-	sets := applications
-	sets.Resource = "applicationsets"
-	owner, err := f.client.Resource(sets).Namespace(argoNamespace).Create(f.ctx(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet", "metadata": map[string]any{"name": f.app("incluster")},
+	owner := f.createAppSet(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+		"metadata": map[string]any{"name": f.app("incluster"), "namespace": argoNamespace},
 		"spec": map[string]any{
 			"generators": []any{},
 			"template": map[string]any{"metadata": map[string]any{"name": "x"}, "spec": map[string]any{
 				"project": "default", "destination": map[string]any{"server": inClusterServer, "namespace": "x"},
 			}},
 		},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Cleanup(func() {
-		_ = f.client.Resource(sets).Namespace(argoNamespace).Delete(context.Background(), owner.GetName(), metav1.DeleteOptions{})
-	})
+	}})
 	before := f.foreign("staging", func(o *unstructured.Unstructured) {
 		controller := true
 		o.SetOwnerReferences([]metav1.OwnerReference{{
@@ -288,10 +274,7 @@ func TestAccAnApplicationOfAnInClusterSetIsNeverAdopted(t *testing.T) {
 
 func TestAccAnApplicationThatOnlyLooksLikeOursIsNeverTouched(t *testing.T) {
 	f := newFixture(t)
-	w, s := f.workspace(), f.threeSteps()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, _ := f.rolledOut()
 	label := f.getApp(f.ctx(), f.app("dev")).GetLabels()[setLabel]
 	if label == "" {
 		t.Fatal("dev does not have the label of the set")
@@ -322,18 +305,12 @@ func TestAccWhatArgoCDWouldRefuseIsFoundBeforeTheFirstWrite(t *testing.T) {
 	w, s, seen := f.workspace(), f.threeSteps(), f.record()
 	f.release("1", "dev", "staging", "prod")
 	project := f.name + "-narrow"
-	_, err := f.client.Resource(appProjects).Namespace(argoNamespace).Create(f.ctx(), &unstructured.Unstructured{Object: map[string]any{
+	f.create(appProjects, argoNamespace, map[string]any{
 		"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": map[string]any{"name": project},
 		"spec": map[string]any{
 			"sourceRepos":  []any{"*"},
 			"destinations": []any{map[string]any{"server": "*", "namespace": f.name + "-dev"}},
 		},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.Cleanup(func() {
-		_ = f.client.Resource(appProjects).Namespace(argoNamespace).Delete(context.Background(), project, metav1.DeleteOptions{})
 	})
 	destination := func(key, value string) obj {
 		return obj{"destination": obj{key: value, "namespace": f.name}}
@@ -381,11 +358,7 @@ func TestAccWhatArgoCDWouldRefuseIsFoundBeforeTheFirstWrite(t *testing.T) {
 
 func TestAccAChangedNamespaceOfTheProviderIsAnErrorAtPlan(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
-	seen.reset()
+	w, s, seen := f.rolledOut()
 	s.Provider = obj{"namespace": "kube-system"}
 	w.configure(s)
 	w.failsToPlan("Namespace of the provider changed", `"argocd"`, `"kube-system"`, `namespace = "argocd"`)

@@ -20,12 +20,8 @@ func TestAccLostStateOfAFailedCreateIsAdoptedByTheNext(t *testing.T) {
 
 func TestAccLostStateOfACompleteSetIsTakenOverOnlyOnRequest(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut()
 	before := f.uids()
-	seen.reset()
 	w.loseState()
 
 	w.failsToApply("Set already managed", argoNamespace+"/"+f.name, "rollout.adopt_existing = true")
@@ -65,14 +61,8 @@ func TestAccCreateBeforeDestroyOfATaintedSetDeletesNothing(t *testing.T) {
 
 func TestAccCreateBeforeDestroyOnReplaceNeverDeletesWhatItHasTakenOver(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	s.Extra = createBeforeDestroy
-	s.Rollout = quick(obj{"max_deletions": "100%"})
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut(func(s *set) { s.Extra, s.Rollout = createBeforeDestroy, quick(obj{"max_deletions": "100%"}) })
 	before := f.uids()
-	seen.reset()
 
 	w.fails([]string{"apply", "-auto-approve", "-replace=" + address}, "Set already managed", "adopt_existing")
 	f.must(seen.onlyTouched())
@@ -89,10 +79,7 @@ func TestAccCreateBeforeDestroyOnReplaceNeverDeletesWhatItHasTakenOver(t *testin
 
 func TestAccARecordThatWasTakenOverIsNotDeletedByTheOldState(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut()
 	other := f.workspace()
 	s.Rollout = quick(obj{"adopt_existing": true})
 	other.configure(s)

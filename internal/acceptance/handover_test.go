@@ -14,22 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// quick are rollout settings that do not wait longer than a test needs, with more set or replaced.
-func quick(more ...obj) obj {
-	settings := obj{"min_healthy_time": "0s", "error_grace": "1s", "degraded_grace": "1s"}
-	for _, m := range more {
-		maps.Copy(settings, m)
-	}
-	return settings
-}
-
-// threeSteps is a set of dev, staging and prod, one step each. Nothing of it is in git yet.
-func (f *fixture) threeSteps() *set {
-	s := f.newSet([]string{"dev", "staging", "prod"}, "dev", "staging", "prod")
-	s.Rollout = quick()
-	return s
-}
-
 // says is a regular expression of texts in this order, however terraform wraps them.
 func says(texts ...string) *regexp.Regexp {
 	var parts []string
@@ -41,22 +25,6 @@ func says(texts ...string) *regexp.Regexp {
 		parts = append(parts, strings.Join(quoted, `\s+`))
 	}
 	return regexp.MustCompile(`(?s)` + strings.Join(parts, `.*`))
-}
-
-// failedCreate is a workspace in which the first apply has failed: dev is out, the folder of
-// staging is missing, prod does not exist. The cause is removed before it returns.
-func failedCreate(f *fixture) (*workspace, *set, *recorder) {
-	f.Helper()
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev")
-	w.configure(s)
-	w.failsToApply("Comparison failed", f.app("staging"))
-	w.isTainted()
-	w.lives(f.apps("dev", "staging")...)
-	w.isState("creating")
-	f.release("2", "staging", "prod")
-	seen.reset()
-	return w, s, seen
 }
 
 func TestAccHandOverAfterABrokenPathDeletesNothingAndResumes(t *testing.T) {
@@ -167,13 +135,8 @@ func TestAccUntaintMakesTheResumeAnUpdateInPlace(t *testing.T) {
 
 func TestAccReplaceReallyDeletesAndCreatesAnew(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	s.Reverse = true
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut(func(s *set) { s.Reverse = true })
 	before := f.uids()
-	seen.reset()
 
 	w.fails([]string{"plan", "-replace=" + address}, "Too many deletions", `rollout.max_deletions = "100%"`)
 	s.Rollout = quick(obj{"max_deletions": "100%"})
@@ -222,14 +185,8 @@ func TestAccRenameOfATaintedSetDeletesTheOldApplications(t *testing.T) {
 
 func TestAccRenameOfAHealthySetDeletesTheOldApplicationsInReverseOrder(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	s.Reverse = true
-	s.Rollout = quick(obj{"max_deletions": "100%"})
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut(func(s *set) { s.Reverse, s.Rollout = true, quick(obj{"max_deletions": "100%"}) })
 	before := f.uids()
-	seen.reset()
 	s.Name = f.name + "-renamed"
 	w.configure(s)
 	w.acts(w.planOf(), "delete create")
@@ -321,11 +278,7 @@ func TestAccAResumeThatIsRefusedKeepsTheSetInTheState(t *testing.T) {
 
 func TestAccAFailedUpdateKeepsThePriorConfigurationAndThePlanShowsTheRest(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
-	seen.reset()
+	w, s, seen := f.rolledOut()
 
 	// A new label makes every Application change; the new path of staging does not exist.
 	s.Labels = obj{"tier": "gold"}

@@ -144,6 +144,18 @@ func (f *fixture) liveApps(ctx context.Context) []unstructured.Unstructured {
 	return own
 }
 
+// deleteByHand deletes Applications one after the other, each together with its resources, as `argocd app delete` does.
+func (f *fixture) deleteByHand(seen *recorder, suffixes ...string) {
+	f.Helper()
+	for _, suffix := range suffixes {
+		f.must(func() error {
+			return f.client.Resource(applications).Namespace(argoNamespace).Delete(f.ctx(), f.app(suffix), metav1.DeleteOptions{})
+		})
+		_, err := seen.await(f.ctx(), f.app(suffix), "is gone", isGone)
+		f.must(func() error { return err })
+	}
+}
+
 // versions are the resource versions of all Applications of the test.
 func (f *fixture) versions() map[string]string {
 	f.Helper()

@@ -16,33 +16,30 @@ type history struct {
 	operations int
 }
 
-// follow derives the histories of all Applications. An Application is touched by its creation, a
-// change of its spec (automated sync aside) and the beginning of an operation; done at the
-// first state after the last touch that proves it (see appState.done).
+// nothingYet is the history of an Application that nothing has happened to.
+func nothingYet() *history {
+	return &history{created: -1, touched: -1, done: -1, deleting: -1, deleted: -1}
+}
+
+// follow derives the histories of all Applications. One is done at the first state after the last touch that proves it
+// (see appState.done).
 func (r *recorder) follow() (map[string]*history, []*appState) {
-	states := r.since()
-	r.mu.Lock()
-	last := map[string]*appState{}
-	for name, s := range r.before {
-		last[name] = s
-	}
-	r.mu.Unlock()
+	states, last := r.sinceAndBefore()
 	all := map[string]*history{}
 	for i, s := range states {
 		h := all[s.Name]
 		if h == nil {
-			h = &history{created: -1, touched: -1, done: -1, deleting: -1, deleted: -1}
+			h = nothingYet()
 			all[s.Name] = h
 		}
 		before := last[s.Name]
 		if before == nil {
 			h.created = i
 		}
-		began := s.began(before)
-		if began {
+		if s.began(before) {
 			h.operations++
 		}
-		if !s.Deleted && (before == nil || began || s.Spec != before.Spec) {
+		if s.touches(before) {
 			if h.touched < 0 {
 				h.touched = i
 			}
@@ -63,6 +60,12 @@ func (r *recorder) follow() (map[string]*history, []*appState) {
 	return all, states
 }
 
+// touches tells that an Application was touched between the two states: by its creation, a change of its spec
+// (automated sync aside) or the beginning of an operation.
+func (s *appState) touches(before *appState) bool {
+	return !s.Deleted && (before == nil || s.began(before) || s.Spec != before.Spec)
+}
+
 // began tells that an operation was asked for between the two states.
 func (s *appState) began(before *appState) bool {
 	if before == nil {
@@ -74,60 +77,69 @@ func (s *appState) began(before *appState) bool {
 	return s.Phase != "" && s.Started != before.Started && !before.Pending
 }
 
-// inOrder fails unless all Applications of the groups were rolled out since the last reset, group
-// after group: none of a group was touched before each one of the groups before it was done.
-func (r *recorder) inOrder(groups ...[]string) func() error {
+// ending is the last state of a group, and the Application that was in it.
+type ending struct {
+	name  string
+	state int
+}
+
+// groupAfterGroup judges what has happened to each Application of the groups since the last reset. ends is the state in which that
+// was over for one, wrong says what is wrong with one, or "": it gets the last ending of the groups before as well, -1 for none.
+func (r *recorder) groupAfterGroup(groups [][]string, ends func(*history) int, wrong func(h *history, before ending, states []*appState) string) func() error {
 	return func() error {
 		all, states := r.follow()
 		var errs []error
-		latest, latestName := -1, ""
+		before := ending{state: -1}
 		for n, group := range groups {
+			latest := before
 			for _, name := range group {
 				h := all[name]
-				switch {
-				case h == nil || h.touched < 0:
-					errs = append(errs, fmt.Errorf("%s of group %d was never touched", name, n+1))
-				case h.done < 0:
-					errs = append(errs, fmt.Errorf("%s of group %d was never seen done", name, n+1))
-				case h.touched < latest:
-					errs = append(errs, fmt.Errorf("%s of group %d was touched before %s was done: %s, then %s", name, n+1, latestName, states[h.touched], states[latest]))
+				if h == nil {
+					h = nothingYet()
+				}
+				if what := wrong(h, before, states); what != "" {
+					errs = append(errs, fmt.Errorf("%s of group %d %s", name, n+1, what))
+				}
+				if end := ends(h); end > latest.state {
+					latest = ending{name, end}
 				}
 			}
-			for _, name := range group {
-				if h := all[name]; h != nil && h.done > latest {
-					latest, latestName = h.done, name
-				}
-			}
+			before = latest
 		}
 		return errors.Join(errs...)
 	}
 }
 
+// inOrder fails unless all Applications of the groups were rolled out since the last reset, group
+// after group: none of a group was touched before each one of the groups before it was done.
+func (r *recorder) inOrder(groups ...[]string) func() error {
+	ends := func(h *history) int { return h.done }
+	return r.groupAfterGroup(groups, ends, func(h *history, before ending, states []*appState) string {
+		switch {
+		case h.touched < 0:
+			return "was never touched"
+		case h.done < 0:
+			return "was never seen done"
+		case h.touched < before.state:
+			return fmt.Sprintf("was touched before %s was done: %s, then %s", before.name, states[h.touched], states[before.state])
+		}
+		return ""
+	})
+}
+
 // deletedInOrder fails unless all Applications of the groups were deleted since the last reset: no
 // deletion began before all of the groups before were gone.
 func (r *recorder) deletedInOrder(groups ...[]string) func() error {
-	return func() error {
-		all, _ := r.follow()
-		var errs []error
-		latest, latestName := -1, ""
-		for n, group := range groups {
-			for _, name := range group {
-				h := all[name]
-				switch {
-				case h == nil || h.deleted < 0:
-					errs = append(errs, fmt.Errorf("%s of group %d was never deleted", name, n+1))
-				case h.begun() < latest:
-					errs = append(errs, fmt.Errorf("the deletion of %s of group %d began before %s was gone", name, n+1, latestName))
-				}
-			}
-			for _, name := range group {
-				if h := all[name]; h != nil && h.deleted > latest {
-					latest, latestName = h.deleted, name
-				}
-			}
+	ends := func(h *history) int { return h.deleted }
+	return r.groupAfterGroup(groups, ends, func(h *history, before ending, _ []*appState) string {
+		switch {
+		case h.deleted < 0:
+			return "was never deleted"
+		case h.begun() < before.state:
+			return fmt.Sprintf("began to be deleted before %s was gone", before.name)
 		}
-		return errors.Join(errs...)
-	}
+		return ""
+	})
 }
 
 // begun is when the deletion began; without a finalizer that is when it ended.
@@ -192,20 +204,14 @@ func (r *recorder) operations(want int, names ...string) func() error {
 
 // inFlight is how many of the Applications were in flight at once, at most: touched, and not done.
 func (r *recorder) inFlight(names ...string) int {
-	states := r.since()
-	r.mu.Lock()
-	last := map[string]*appState{}
-	for name, s := range r.before {
-		last[name] = s
-	}
-	r.mu.Unlock()
+	states, last := r.sinceAndBefore()
 	flying, most := map[string]bool{}, 0
 	for _, s := range states {
 		if !slices.Contains(names, s.Name) {
 			continue
 		}
 		before := last[s.Name]
-		if !s.Deleted && (before == nil || s.began(before) || s.Spec != before.Spec) {
+		if s.touches(before) {
 			flying[s.Name] = true
 		}
 		if s.Deleted || r.done(s) {

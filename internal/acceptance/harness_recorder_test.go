@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -222,10 +223,7 @@ func (r *recorder) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.from = len(r.states)
-	r.before = map[string]*appState{}
-	for name, s := range r.last {
-		r.before[name] = s
-	}
+	r.before = maps.Clone(r.last)
 }
 
 // since are the states since the last reset.
@@ -233,6 +231,13 @@ func (r *recorder) since() []*appState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.states[r.from:])
+}
+
+// sinceAndBefore are the states since the last reset, and what each Application that lived then was.
+func (r *recorder) sinceAndBefore() (since []*appState, before map[string]*appState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.states[r.from:]), maps.Clone(r.before)
 }
 
 // get is the last state of an Application, nil when it is not there.

@@ -9,10 +9,7 @@ import (
 
 func TestAccAnApplicationThatLostItsLabelGetsItBack(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, _, seen := f.rolledOut()
 	before := f.uids()
 	f.touch(f.app("prod"), func(o *unstructured.Unstructured) error {
 		labels := o.GetLabels()
@@ -30,10 +27,8 @@ func TestAccAnApplicationThatLostItsLabelGetsItBack(t *testing.T) {
 
 func TestAccApplicationsOfAnotherSetWithTheSameSpecChangeTheirOwner(t *testing.T) {
 	f := newFixture(t)
-	first, second, s := f.workspace(), f.workspace(), f.threeSteps()
-	f.release("1", "dev", "staging", "prod")
-	first.configure(s)
-	first.apply()
+	first, s, _ := f.rolledOut()
+	second := f.workspace()
 	before := f.uids()
 
 	s.Name = f.name + "-b"
@@ -53,12 +48,8 @@ func TestAccApplicationsOfAnotherSetWithTheSameSpecChangeTheirOwner(t *testing.T
 
 func TestAccATakeOverDeletesNothingThatItsPlanHasNotShown(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut()
 	w.loseState()
-	seen.reset()
 
 	s.Elements = []obj{f.element("dev"), f.element("staging")}
 	s.Rollout = quick(obj{"adopt_existing": true, "max_deletions": "100%"})

@@ -13,12 +13,8 @@ import (
 
 func TestAccASetOfOursIsImported(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, _, seen := f.rolledOut()
 	before := f.traces()
-	seen.reset()
 
 	// By an account that may not look for ApplicationSets, into a configuration with spec, whose state has the manifest until the next apply.
 	w.loseState()
@@ -119,8 +115,6 @@ func TestAccWhatCannotBeTakenOverIsRefused(t *testing.T) {
 func TestAccATakeOverTellsWhichPermissionsItTakes(t *testing.T) {
 	f := newFixture(t)
 	w, s := f.workspace(), f.newSet(nil)
-	f.createNamespace()
-	f.release("1", "dev")
 	f.deployFirst("dev")
 	set := f.createAppSet(f.appSet("dev"))
 	f.touch(f.app("dev"), func(o *unstructured.Unstructured) error {

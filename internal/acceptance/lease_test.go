@@ -103,13 +103,7 @@ func (w *workspace) copyOf(config fmt.Stringer) *workspace {
 // stays Progressing. change changes the set before anything is applied.
 func (f *fixture) heldUpdate(change ...func(*set)) (w *workspace, s *set, seen *recorder, apply *command) {
 	f.Helper()
-	w, s, seen = f.workspace(), f.threeSteps(), f.record()
-	for _, c := range change {
-		c(s)
-	}
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen = f.rolledOut(change...)
 	f.isReleased()
 	f.write("staging", map[string]string{"version": "2", "health": "Progressing"})
 	f.release("2", "dev", "prod")
@@ -215,10 +209,7 @@ func TestAccACancelledApplyReleasesTheLease(t *testing.T) {
 
 func TestAccAnApplyThatWaitsForTheLeaseCanBeCancelled(t *testing.T) {
 	f := newFixture(t)
-	w, s := f.workspace(), f.threeSteps()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, _ := f.rolledOut()
 	f.steal("mallory@elsewhere")
 	stop := f.renew("mallory@elsewhere")
 	f.release("2", "dev", "staging", "prod")
@@ -314,10 +305,7 @@ func TestAccTheLeaseOfAKilledProviderIsTakenOver(t *testing.T) {
 
 func TestAccACreateThatIsRefusedLeavesNoLease(t *testing.T) {
 	f := newFixture(t)
-	w, s := f.workspace(), f.threeSteps()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	_, s, _ := f.rolledOut()
 	other := f.workspace()
 	s.Name = f.name + "-b"
 	other.configure(s)
@@ -331,15 +319,8 @@ func TestAccACreateThatIsRefusedLeavesNoLease(t *testing.T) {
 func TestAccACreateThatIsNotLetInAfterTheHandOverKeepsTheSetInState(t *testing.T) {
 	f := newFixture(t)
 	x := f.faults(1)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	s.Provider = x.through()
-	f.release("1", "dev")
-	w.configure(s)
-	w.failsToApply("Comparison failed", f.app("staging"))
-	w.isTainted()
-	f.release("2", "staging", "prod")
+	w, _, seen := failedCreate(f, func(s *set) { s.Provider = x.through() })
 	before := f.uids()
-	seen.reset()
 	// The deletion that hands over takes the lease and releases it; the create does not get it.
 	refused := x.Add(faultproxy.Rule{
 		On: faultproxy.On("leases", "update"), Skip: 2, Do: faultproxy.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, "leases are frozen"),
@@ -353,12 +334,7 @@ func TestAccACreateThatIsNotLetInAfterTheHandOverKeepsTheSetInState(t *testing.T
 	x.Clear()
 	w.apply()
 	f.must(seen.inOrder(f.apps("staging"), f.apps("prod")), seen.operations(0, f.apps("dev")...), f.deploys("2", "staging", "prod"))
-	after := f.uids()
-	for name, uid := range before {
-		if after[name] != uid {
-			t.Errorf("%s had the UID %s, and has %s", name, uid, after[name])
-		}
-	}
+	f.sameUIDs(before)
 	w.atRest()
 	w.destroy()
 }

@@ -57,14 +57,7 @@ func TestAccDriftShowsInItsStepAndIsRepaired(t *testing.T) {
 		drift(change(f.name+"-elsewhere", "spec", "destination", "namespace"), is(f.name, "spec", "destination", "namespace")),
 		drift(change("silver", "metadata", "labels", "tier"), is("gold", "metadata", "labels", "tier")),
 		drift(change("prod", "metadata", "labels", "env"), is("staging", "metadata", "labels", "env")),
-		drift(func() {
-			// Gone together with its resources, as `argocd app delete` does.
-			f.must(func() error {
-				return f.client.Resource(applications).Namespace(argoNamespace).Delete(f.ctx(), f.app("staging"), metav1.DeleteOptions{})
-			})
-			_, err := seen.await(f.ctx(), f.app("staging"), "is gone", func(s *appState) bool { return s == nil })
-			f.must(func() error { return err })
-		}, is("gold", "metadata", "labels", "tier")),
+		drift(func() { f.deleteByHand(seen, "staging") }, is("gold", "metadata", "labels", "tier")),
 		drift(func() {
 			// Somebody changes what is deployed; Argo CD sees it and calls it OutOfSync.
 			cms := f.client.Resource(configMaps).Namespace(f.name)
@@ -94,10 +87,7 @@ func TestAccDriftShowsInItsStepAndIsRepaired(t *testing.T) {
 
 func TestAccASavedPlanStaysValidWhenTheBranchMovesOn(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, _, seen := f.rolledOut()
 	second := f.release("2", "dev", "staging", "prod")
 	p := w.planOf()
 	w.changes(p, f.apps("dev", "staging", "prod")...)
@@ -126,11 +116,8 @@ func TestAccASavedPlanStaysValidWhenTheBranchMovesOn(t *testing.T) {
 
 func TestAccWithoutRefreshAPlanOnlyReads(t *testing.T) {
 	f := newFixture(t)
-	w, s, p := f.workspace(), f.threeSteps(), f.proxy()
-	f.release("1", "dev", "staging", "prod")
-	s.Provider = p.through()
-	w.configure(s)
-	w.apply()
+	p := f.proxy()
+	w, s, _ := f.rolledOut(func(s *set) { s.Provider = p.through() })
 	f.release("2", "dev", "staging", "prod")
 	p.Writes()
 
@@ -159,11 +146,7 @@ func TestAccWithoutRefreshAPlanOnlyReads(t *testing.T) {
 
 func TestAccLeavingRollingSyncIsAWarning(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
-	seen.reset()
+	w, s, seen := f.rolledOut()
 	s.Steps = nil
 	w.configure(s)
 	p := w.planOf()

@@ -208,10 +208,7 @@ func TestAccDestroyRightAfterASyncLeaksNothing(t *testing.T) {
 
 func TestAccDestroyEndsARunningOperation(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, _, seen := f.rolledOut()
 
 	// Wave 0 of prod stays Progressing, so that somebody's sync never gets to wave 1.
 	f.writeFile(f.path("prod")+"/wave.yaml", manifest(obj{
@@ -265,29 +262,15 @@ func (r *recorder) ended(names ...string) func() error {
 
 func TestAccDestroyOfWhatIsGoneAlready(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	s.Reverse = true
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
-	f.must(func() error {
-		return f.client.Resource(applications).Namespace(argoNamespace).Delete(f.ctx(), f.app("staging"), metav1.DeleteOptions{})
-	})
-	_, err := seen.await(f.ctx(), f.app("staging"), "is gone", isGone)
-	f.must(func() error { return err })
+	w, _, seen := f.rolledOut(func(s *set) { s.Reverse = true })
+	f.deleteByHand(seen, "staging")
 	w.destroy("-refresh=false")
 	w.lives()
 	f.must(f.nothingLeft)
 
 	// All of it is gone, record included: the next plan creates.
 	w.apply()
-	for _, suffix := range []string{"dev", "staging", "prod"} {
-		f.must(func() error {
-			return f.client.Resource(applications).Namespace(argoNamespace).Delete(f.ctx(), f.app(suffix), metav1.DeleteOptions{})
-		})
-		_, err := seen.await(f.ctx(), f.app(suffix), "is gone", isGone)
-		f.must(func() error { return err })
-	}
+	f.deleteByHand(seen, "dev", "staging", "prod")
 	w.changes(w.planOf(), f.apps("dev", "staging", "prod")...)
 	w.destroy("-refresh=false")
 	w.isState("")
@@ -297,22 +280,13 @@ func TestAccDestroyOfWhatIsGoneAlready(t *testing.T) {
 // that creates the set anew.
 func TestAccASetThatIsGoneAltogetherIsCreatedAnewOrDestroyed(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, _, seen := f.rolledOut()
 	f.release("2", "dev")
 	w.apply()
 	f.must(func() error {
 		return f.client.Resource(configMaps).Namespace(argoNamespace).Delete(f.ctx(), f.recordOf(f.name).GetName(), metav1.DeleteOptions{})
 	})
-	for _, suffix := range []string{"dev", "staging", "prod"} {
-		f.must(func() error {
-			return f.client.Resource(applications).Namespace(argoNamespace).Delete(f.ctx(), f.app(suffix), metav1.DeleteOptions{})
-		})
-		_, err := seen.await(f.ctx(), f.app(suffix), "is gone", isGone)
-		f.must(func() error { return err })
-	}
+	f.deleteByHand(seen, "dev", "staging", "prod")
 	w.changes(w.planOf(), f.apps("dev", "staging", "prod")...)
 	w.destroy()
 	w.isState("")
@@ -320,11 +294,7 @@ func TestAccASetThatIsGoneAltogetherIsCreatedAnewOrDestroyed(t *testing.T) {
 
 func TestAccOrphanDeletionLeavesTheResourcesRunning(t *testing.T) {
 	f := newFixture(t)
-	w, s := f.workspace(), f.threeSteps()
-	s.Rollout = quick(obj{"deletion": "orphan"})
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, _ := f.rolledOut(func(s *set) { s.Rollout = quick(obj{"deletion": "orphan"}) })
 	s.Elements = []obj{f.element("dev"), f.element("prod")}
 	w.configure(s)
 	w.apply()
@@ -336,20 +306,17 @@ func TestAccOrphanDeletionLeavesTheResourcesRunning(t *testing.T) {
 
 func TestAccDeletionsAreRefusedWhileADestinationClusterIsUnknown(t *testing.T) {
 	f := newFixture(t)
-	w, s, seen := f.workspace(), f.threeSteps(), f.record()
 	cluster := f.name + "-far"
 	ctx := f.ctx()
 	f.must(func() error { return f.cluster.AddCluster(ctx, cluster, f.cluster.LocalhostServer()) })
 	f.Cleanup(func() { _ = f.cluster.RemoveCluster(context.Background(), cluster) })
-	s.AppSpec = obj{"destination": obj{
-		"name":      `{{if eq .env "prod"}}` + cluster + `{{else}}in-cluster{{end}}`,
-		"namespace": f.name,
-	}}
-	f.release("1", "dev", "staging", "prod")
-	w.configure(s)
-	w.apply()
+	w, s, seen := f.rolledOut(func(s *set) {
+		s.AppSpec = obj{"destination": obj{
+			"name":      `{{if eq .env "prod"}}` + cluster + `{{else}}in-cluster{{end}}`,
+			"namespace": f.name,
+		}}
+	})
 	f.must(func() error { return f.cluster.RemoveCluster(ctx, cluster) })
-	seen.reset()
 	all := s.Elements
 	s.Elements = all[:2]
 	w.configure(s)

@@ -15,8 +15,6 @@ import (
 // deleted, goes to Terraform, and back by the commands of the guide.
 func (m *move) automated() {
 	apps := m.apps("dev", "prod")
-	m.createNamespace()
-	m.release("1", "dev", "prod")
 	m.deployFirst("dev", "prod")
 	set := m.allAtOnce(m.appSet("dev", "prod"))
 	spec := set.Object["spec"].(obj)
@@ -104,11 +102,7 @@ func (m *move) stages(lines []progressLine) {
 // byHand: the commands that errors print delete an ApplicationSet under its running controller, and undo what the first of them have done.
 func (m *move) byHand() {
 	apps := m.apps("dev", "prod")
-	m.createNamespace()
-	m.release("1", "dev", "prod")
-	m.deployFirst("dev", "prod")
-	m.createAppSet(m.appSet("dev", "prod"))
-	m.awaitAdopted(2)
+	m.inCluster("dev", "prod")
 	began, workloads := m.uids(), m.workloads()
 	m.seen.reset()
 	client, err := argocd.New(m.cluster.RESTConfig(), argoNamespace)

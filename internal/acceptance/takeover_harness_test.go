@@ -68,10 +68,12 @@ func (f *fixture) createAppSet(set *unstructured.Unstructured) *unstructured.Uns
 	return created
 }
 
-// deployFirst creates the Applications of an ApplicationSet before the controller does, and syncs them, so that its rollout has
-// nothing to do: that would take its grace period of 30 seconds.
+// deployFirst creates the Applications of an ApplicationSet before the controller does, and syncs them to version 1, so that its
+// rollout has nothing to do: that would take its grace period of 30 seconds.
 func (f *fixture) deployFirst(suffixes ...string) {
 	f.Helper()
+	f.createNamespace()
+	f.release("1", suffixes...)
 	for _, suffix := range suffixes {
 		f.foreign(suffix, func(app *unstructured.Unstructured) { app.Object["operation"] = obj{"sync": obj{}} })
 	}
@@ -93,8 +95,6 @@ func (f *fixture) until(what string, condition func() bool) {
 // to do for when this returns.
 func (f *fixture) inCluster(suffixes ...string) *unstructured.Unstructured {
 	f.Helper()
-	f.createNamespace()
-	f.release("1", suffixes...)
 	f.deployFirst(suffixes...)
 	set := f.createAppSet(f.appSet(suffixes...))
 	f.awaitAdopted(len(suffixes))

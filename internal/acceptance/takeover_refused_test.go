@@ -80,8 +80,6 @@ func (m *move) listed(parent, commit string) (resource map[string]any, synced bo
 // ofAnApplication: an ApplicationSet that an Application deploys, and brings back, is taken over when that has let it go as the error says.
 func (m *move) ofAnApplication() {
 	apps := m.apps("dev", "prod")
-	m.createNamespace()
-	m.release("1", "dev", "prod")
 	m.deployFirst("dev", "prod")
 	set := m.appSet("dev", "prod")
 	m.writeFile("root/set.yaml", manifest(set.Object))
@@ -137,8 +135,6 @@ func (m *move) ofAnApplication() {
 // rollingOut: an ApplicationSet whose rollout the controller has begun is not taken over before that has ended.
 func (m *move) rollingOut() {
 	apps := m.apps("dev", "prod")
-	m.createNamespace()
-	m.release("1", "dev", "prod")
 	m.deployFirst("dev", "prod")
 	set := m.appSet("dev", "prod")
 	set.Object["spec"].(obj)["template"].(obj)["spec"].(obj)["ignoreDifferences"] = list{obj{"kind": "ConfigMap", "jsonPointers": list{"/data/health", "/data/message"}}}

@@ -67,7 +67,7 @@ func FuzzGenerators(f *testing.F) {
 			return
 		}
 		spec := specOf(t, goTemplate, "[]")
-		spec["generators"] = unknowns(generators)
+		spec["generators"] = appset.WithUnknowns(generators)
 		set, issues := appset.Decode("set", "argocd", spec)
 		for _, issue := range issues {
 			if len(issue.Path) < 2 || issue.Path[0] != "spec" {

@@ -5,13 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset/appsettest"
+)
+
+var (
+	yamlOf    = appset.YAMLOf
+	wantIssue = appset.WantIssue
 )
 
 const (
@@ -68,34 +70,6 @@ template:
 	return spec
 }
 
-// yamlOf reads YAML, with the word UNKNOWN for an Unknown.
-func yamlOf(t testing.TB, text string) any {
-	t.Helper()
-	var out any
-	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
-		t.Fatalf("test input: %v\n%s", err, text)
-	}
-	return unknowns(out)
-}
-
-func unknowns(v any) any {
-	switch v := v.(type) {
-	case string:
-		if v == "UNKNOWN" {
-			return appset.Unknown
-		}
-	case map[string]any:
-		for key, e := range v {
-			v[key] = unknowns(e)
-		}
-	case []any:
-		for i, e := range v {
-			v[i] = unknowns(e)
-		}
-	}
-	return v
-}
-
 // evaluated is what the generators of a spec give in the world.
 func evaluated(t testing.TB, spec map[string]any, inputs appset.Inputs) ([]map[string]any, appset.Issues, bool) {
 	t.Helper()
@@ -139,20 +113,6 @@ func asJSONText(t testing.TB, v any) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// wantFailure fails unless the only issue is an error at the path that holds all words.
-func wantFailure(t *testing.T, issues appset.Issues, path string, words ...string) {
-	t.Helper()
-	if len(issues) != 1 || issues[0].Warning || issues[0].Path.String() != path {
-		t.Errorf("want one error at %s, got:\n%s", path, issues)
-		return
-	}
-	for _, word := range words {
-		if !strings.Contains(issues[0].Summary+": "+issues[0].Detail, word) {
-			t.Errorf("no %q in: %s", word, issues[0])
-		}
-	}
 }
 
 // namesOf are the values of one parameter, in order.

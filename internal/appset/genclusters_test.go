@@ -58,7 +58,7 @@ func TestTwoClustersWithOneNameAreAnErrorWhereArgoCDPicksOne(t *testing.T) {
 	fake := world()
 	fake.Known = append(fake.Known, appset.Cluster{Name: "dev-1", Server: "https://user:hunter2@d2"})
 	_, issues, complete := evaluated(t, specOf(t, true, `[{clusters: {}}]`), fake)
-	wantFailure(t, issues, "spec.generators[0].clusters", "Generator failed", `"dev-1"`, "https://d2", "https://d1", "at random")
+	wantIssue(t, issues, "spec.generators[0].clusters", "Generator failed", `"dev-1"`, "https://d2", "https://d1", "at random")
 	if complete {
 		t.Error("complete")
 	}

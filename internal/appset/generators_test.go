@@ -66,10 +66,10 @@ func TestDecisionsThatWouldDeleteEverythingAreErrors(t *testing.T) {
 	fake := world()
 	fake.Decided["empty"] = appset.Decisions{Entries: []map[string]any{{"clusterName": "dev-1"}}}
 	_, issues, _ := evaluated(t, specOf(t, true, `[{clusterDecisionResource: {configMapRef: empty, name: r}}]`), fake)
-	wantFailure(t, issues, "spec.generators[0].clusterDecisionResource", `"empty" has no matchKey`)
+	wantIssue(t, issues, "spec.generators[0].clusterDecisionResource", `"empty" has no matchKey`)
 	fake.Known = append(fake.Known, appset.Cluster{Name: "dev-1", Server: "other"})
 	_, issues, _ = evaluated(t, specOf(t, true, `[{clusterDecisionResource: {configMapRef: decide, name: r}}]`), fake)
-	wantFailure(t, issues, "spec.generators[0].clusterDecisionResource", "two clusters", "at random")
+	wantIssue(t, issues, "spec.generators[0].clusterDecisionResource", "two clusters", "at random")
 }
 
 func TestTheSelectorOfAnEntryLooksAtFlattenedParameters(t *testing.T) {
@@ -129,7 +129,7 @@ func TestAnErrorOfTheWorldIsAnErrorOfTheGeneratorAndNothingIsRendered(t *testing
 			t.Fatal(issues)
 		}
 		rendering, issues := set.Render(t.Context(), fake, appset.Answers{})
-		wantFailure(t, issues, path, "Generator failed", "forbidden", "Nothing is rendered", strings.TrimPrefix(path, "spec."))
+		wantIssue(t, issues, path, "Generator failed", "forbidden", "Nothing is rendered", strings.TrimPrefix(path, "spec."))
 		if rendering.Complete || len(rendering.Apps) > 0 || !rendering.Answers.Empty() {
 			t.Errorf("%s: %+v", path, rendering)
 		}
@@ -140,7 +140,7 @@ func TestAFailingQuestionIsAskedAndReportedOnce(t *testing.T) {
 	fake := world()
 	spec := specOf(t, true, `[{matrix: {generators: [{list: {elements: [{a: 1}, {a: 2}]}}, {git: {repoURL: gone, directories: [{path: x}], values: {v: '{{.a}}'}}}]}}]`)
 	_, issues, _ := evaluated(t, spec, fake)
-	wantFailure(t, issues, "spec.generators[0].matrix.generators[1].git", "gone")
+	wantIssue(t, issues, "spec.generators[0].matrix.generators[1].git", "gone")
 	if len(fake.Asked()) != 1 {
 		t.Errorf("asked %q", fake.Asked())
 	}
@@ -195,7 +195,7 @@ func TestGeneratorsThatArgoCDWouldRefuseAreRefusedWhenTheyAreDecoded(t *testing.
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, issues := appset.Decode("set", "argocd", specOf(t, true, c.generators))
-			wantFailure(t, issues, c.path, c.word)
+			wantIssue(t, issues, c.path, c.word)
 		})
 	}
 }
@@ -258,7 +258,7 @@ func TestReferenceInputs(t *testing.T) {
 		t.Errorf("two generators: %s", text)
 	}
 	_, issues = caseOf(t, "clusters-fasttemplate.yaml").Render(t.Context(), fake, appset.Answers{})
-	wantFailure(t, issues, "spec.template.spec.destination.server", "{{url}} has no parameter", `directory "clusters/c"`)
+	wantIssue(t, issues, "spec.template.spec.destination.server", "{{url}} has no parameter", `directory "clusters/c"`)
 }
 
 func TestALabelWithoutAValueNeverMeansEveryCluster(t *testing.T) {

@@ -7,16 +7,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// tree reads YAML into a tree, with the word UNKNOWN for an Unknown.
+// tree is yamlOf for a map.
 func tree(t testing.TB, text string) map[string]any {
 	t.Helper()
-	var out map[string]any
+	return yamlOf(t, text).(map[string]any)
+}
+
+// yamlOf reads YAML, with the word UNKNOWN for an Unknown.
+func yamlOf(t testing.TB, text string) any {
+	t.Helper()
+	var out any
 	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
 		t.Fatalf("test input: %v\n%s", err, text)
 	}
-	return withUnknowns(out).(map[string]any)
+	return withUnknowns(out)
 }
 
+// withUnknowns puts an Unknown in place of each word UNKNOWN.
 func withUnknowns(v any) any {
 	switch v := v.(type) {
 	case string:

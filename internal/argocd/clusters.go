@@ -30,28 +30,21 @@ type destinations []cluster
 
 // destinations reads the cluster Secrets. Argo CD's own cluster is always among them.
 func (c *Client) destinations(ctx context.Context) (destinations, error) {
-	var found destinations
-	options := metav1.ListOptions{LabelSelector: clusterSecretLabel, Limit: pageSize}
-	for {
-		var page *unstructured.UnstructuredList
-		err := c.request(ctx, RequestError{Verb: "list", Resource: "secrets", Namespace: c.namespace}, func() (err error) {
-			page, err = c.dynamic.Resource(secrets).Namespace(c.namespace).List(ctx, options)
-			return err
-		})
-		if options.Continue != "" && expired(err) {
-			found, options.Continue = nil, ""
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range page.Items {
-			found = append(found, readCluster(s.Object))
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return found.withOwn(), nil
-		}
+	what := RequestError{Verb: "list", Resource: "secrets", Namespace: c.namespace}
+	options := metav1.ListOptions{LabelSelector: clusterSecretLabel}
+	found, _, err := inPages(ctx, c, what, options, c.dynamic.Resource(secrets).Namespace(c.namespace).List, readClusters)
+	if err != nil {
+		return nil, err
 	}
+	return destinations(found).withOwn(), nil
+}
+
+func readClusters(page *unstructured.UnstructuredList) []cluster {
+	found := make([]cluster, len(page.Items))
+	for i, secret := range page.Items {
+		found[i] = readCluster(secret.Object)
+	}
+	return found
 }
 
 // readCluster follows SecretToCluster (util/db/cluster.go, Argo CD 3.6.1).

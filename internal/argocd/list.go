@@ -53,31 +53,16 @@ func (c *Client) List(ctx context.Context, owner Owner) ([]rollout.Live, map[str
 // selector selects the Applications that carry the label of a set.
 func selector(owner Owner) string { return SetLabel + "=" + owner.Hash() }
 
-// listObjects lists Applications in pages, and returns the resourceVersion to watch from. A list
-// whose next page has expired is begun again.
+// listObjects lists Applications, and returns the resourceVersion to watch from.
 func (c *Client) listObjects(ctx context.Context, namespace, selector string) ([]*unstructured.Unstructured, string, error) {
-	var found []*unstructured.Unstructured
-	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-	for {
-		var page *unstructured.UnstructuredList
-		err := c.request(ctx, appRequest("list", namespace, ""), func() (err error) {
-			page, err = c.apps(namespace).List(ctx, options)
-			return err
+	return inPages(ctx, c, appRequest("list", namespace, ""), metav1.ListOptions{LabelSelector: selector}, c.apps(namespace).List,
+		func(page *unstructured.UnstructuredList) []*unstructured.Unstructured {
+			found := make([]*unstructured.Unstructured, len(page.Items))
+			for i := range page.Items {
+				found[i] = &page.Items[i]
+			}
+			return found
 		})
-		if options.Continue != "" && apierrors.IsResourceExpired(err) {
-			found, options.Continue = nil, ""
-			continue
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		for i := range page.Items {
-			found = append(found, &page.Items[i])
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return found, page.GetResourceVersion(), nil
-		}
-	}
 }
 
 // Holder tells whose an Application is that exists already.
@@ -155,32 +140,26 @@ func (c *Client) getListed(ctx context.Context, owner Owner, names []string) (ma
 }
 
 // listMetadata lists the Applications of a namespace that keep says yes to, by name: their metadata, for the whole
-// of them may be a hundred times as large. It is paged, as listObjects is.
+// of them may be a hundred times as large.
 func (c *Client) listMetadata(ctx context.Context, namespace string, keep func(*metav1.PartialObjectMetadata) bool) (map[string]*metav1.PartialObjectMetadata, error) {
-	found, options := map[string]*metav1.PartialObjectMetadata{}, metav1.ListOptions{Limit: pageSize}
-	for {
-		var page *metav1.PartialObjectMetadataList
-		err := c.request(ctx, appRequest("list", namespace, ""), func() (err error) {
-			page, err = c.metadata.Resource(applications).Namespace(namespace).List(ctx, options)
-			return err
-		})
-		if options.Continue != "" && apierrors.IsResourceExpired(err) {
-			clear(found)
-			options.Continue = ""
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Items {
-			if keep(&page.Items[i]) {
-				found[page.Items[i].GetName()] = &page.Items[i]
+	kept, _, err := inPages(ctx, c, appRequest("list", namespace, ""), metav1.ListOptions{}, c.metadata.Resource(applications).Namespace(namespace).List,
+		func(page *metav1.PartialObjectMetadataList) []*metav1.PartialObjectMetadata {
+			var kept []*metav1.PartialObjectMetadata
+			for i := range page.Items {
+				if keep(&page.Items[i]) {
+					kept = append(kept, &page.Items[i])
+				}
 			}
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return found, nil
-		}
+			return kept
+		})
+	if err != nil {
+		return nil, err
 	}
+	found := make(map[string]*metav1.PartialObjectMetadata, len(kept))
+	for _, obj := range kept {
+		found[obj.GetName()] = obj
+	}
+	return found, nil
 }
 
 func existing(owner Owner, obj metav1.Object) Existing {

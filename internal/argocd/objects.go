@@ -22,13 +22,22 @@ func (c *Client) Object(ctx context.Context, resource schema.GroupVersionResourc
 // Objects lists the objects of a namespace that options select, in pages, whatever limit they say. Its
 // error is a RequestError.
 func (c *Client) Objects(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]unstructured.Unstructured, error) {
-	var found []unstructured.Unstructured
-	options.Limit, options.Continue = pageSize, ""
 	what := RequestError{Verb: "list", Resource: resource.GroupResource().String(), Namespace: namespace}
+	found, _, err := inPages(ctx, c, what, options, c.dynamic.Resource(resource).Namespace(namespace).List,
+		func(page *unstructured.UnstructuredList) []unstructured.Unstructured { return page.Items })
+	return found, err
+}
+
+// inPages lists in pages, and collects what is taken from each. A list whose next page has expired is begun again, for what is there
+// now may be something else. version is the resourceVersion to watch from.
+func inPages[P metav1.ListInterface, T any](ctx context.Context, c *Client, what RequestError, options metav1.ListOptions,
+	list func(context.Context, metav1.ListOptions) (P, error), take func(P) []T,
+) (found []T, version string, err error) {
+	options.Limit, options.Continue = pageSize, ""
 	for {
-		var page *unstructured.UnstructuredList
+		var page P
 		err := c.request(ctx, what, func() (err error) {
-			page, err = c.dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
+			page, err = list(ctx, options)
 			return err
 		})
 		if options.Continue != "" && expired(err) {
@@ -36,11 +45,11 @@ func (c *Client) Objects(ctx context.Context, resource schema.GroupVersionResour
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		found = append(found, page.Items...)
+		found = append(found, take(page)...)
 		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return found, nil
+			return found, page.GetResourceVersion(), nil
 		}
 	}
 }

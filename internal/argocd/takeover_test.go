@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -159,15 +160,18 @@ func controller(t *testing.T, runs bool) func(*fake.FakeDynamicClient) {
 	}
 }
 
-// verbs are the writes of ApplicationSets and Applications, in their order.
-func verbs(cluster *fake.FakeDynamicClient) string {
+// wantWrites fails unless these, as "patch applications", are the writes of ApplicationSets and Applications, in their order.
+func wantWrites(t *testing.T, cluster *fake.FakeDynamicClient, want ...string) {
+	t.Helper()
 	var out []string
 	for _, a := range cluster.Actions() {
 		if a.GetVerb() == "patch" || a.GetVerb() == "delete" {
 			out = append(out, a.GetVerb()+" "+a.GetResource().Resource)
 		}
 	}
-	return strings.Join(out, ", ")
+	if !slices.Equal(out, want) {
+		t.Errorf("the writes were %q, not %q", out, want)
+	}
 }
 
 func TestASetIsFrozenBeforeItIsDeleted(t *testing.T) {
@@ -189,9 +193,7 @@ func TestASetIsFrozenBeforeItIsDeleted(t *testing.T) {
 	if err := c.ReleaseApplications(t.Context(), movedSet, taken, func() error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := verbs(cluster); got != "patch applicationsets, delete applicationsets" {
-		t.Errorf("the requests were %s", got)
-	}
+	wantWrites(t, cluster, "patch applicationsets", "delete applicationsets")
 	strategy := dict(deleted.Object, "spec", "strategy")
 	if text(strategy, "deletionOrder") != "AllAtOnce" || text(strategy, "type") != "RollingSync" || len(list(strategy, "rollingSync", "steps")) != 1 {
 		t.Errorf("it was deleted with the strategy %v", strategy)
@@ -209,9 +211,7 @@ func TestASetWhoseControllerDoesNotAnswerIsPutBack(t *testing.T) {
 	if err != nil || set == nil || !reflect.DeepEqual(set.object.Object["spec"], inCluster().Object["spec"]) {
 		t.Errorf("the set is %v (%v)", set, err)
 	}
-	if got := verbs(cluster); got != "patch applicationsets, patch applicationsets" {
-		t.Errorf("the requests were %s", got)
-	}
+	wantWrites(t, cluster, "patch applicationsets", "patch applicationsets")
 }
 
 func TestTheApplicationsOfAFrozenSetAreLetGoBeforeItIsDeleted(t *testing.T) {
@@ -224,9 +224,7 @@ func TestTheApplicationsOfAFrozenSetAreLetGoBeforeItIsDeleted(t *testing.T) {
 	if err := c.ReleaseApplications(t.Context(), movedSet, taken, func() error { saved++; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if got := verbs(cluster); got != "patch applicationsets, patch applications, patch applications, delete applicationsets" {
-		t.Errorf("the requests were %s", got)
-	}
+	wantWrites(t, cluster, "patch applicationsets", "patch applications", "patch applications", "delete applicationsets")
 	if saved != 1 || !reflect.DeepEqual(taken.Applications, map[string]string{"a": "uid-a", "b": "uid-b"}) {
 		t.Errorf("saved %d times: %v", saved, taken.Applications)
 	}
@@ -281,9 +279,7 @@ func TestASetThatSomebodyDeletesWithItsApplicationsIsNotWaitedFor(t *testing.T) 
 	if !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "together with its Applications: a.") {
 		t.Errorf("the error is %v", err)
 	}
-	if got := verbs(cluster); got != "" {
-		t.Errorf("the requests were %s", got)
-	}
+	wantWrites(t, cluster)
 }
 
 func TestASetThatSomebodyChangesBackIsNotDeleted(t *testing.T) {
@@ -291,9 +287,7 @@ func TestASetThatSomebodyChangesBackIsNotDeleted(t *testing.T) {
 	if err := c.deleteFrozen(t.Context(), movedSet, "uid-1"); !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "changed the ApplicationSet argocd/web back") {
 		t.Errorf("the error is %v", err)
 	}
-	if got := verbs(cluster); got != "" {
-		t.Errorf("the requests were %s", got)
-	}
+	wantWrites(t, cluster)
 }
 
 func TestAnotherSetOfTheSameNameIsLeftAlone(t *testing.T) {
@@ -302,9 +296,7 @@ func TestAnotherSetOfTheSameNameIsLeftAlone(t *testing.T) {
 	if !errors.Is(err, ErrTakeOver) || !strings.Contains(err.Error(), "another ApplicationSet argocd/web has been created") {
 		t.Errorf("the error is %v", err)
 	}
-	if got := verbs(cluster); got != "" {
-		t.Errorf("the requests were %s", got)
-	}
+	wantWrites(t, cluster)
 }
 
 func TestApplicationsAreMarkedWithWhatTheControllerManaged(t *testing.T) {
@@ -329,9 +321,7 @@ func TestApplicationsAreMarkedWithWhatTheControllerManaged(t *testing.T) {
 	if err := c.MarkTakenOver(t.Context(), movedSet, taken, map[string]string{"a": "step 01"}, rendered); err != nil {
 		t.Fatal(err)
 	}
-	if got := verbs(cluster); got != "patch applications" {
-		t.Errorf("the requests were %s: one that is not the one that was recorded, or belongs to somebody else, is not ours", got)
-	}
+	wantWrites(t, cluster, "patch applications") // one that is not the one that was recorded, or belongs to somebody else, is not ours
 	marked, err := c.fetch(t.Context(), movedSet, "a")
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,19 @@ func wantSeconds(t *testing.T, what string, got time.Duration, want float64) {
 	}
 }
 
+// wantSteps fails unless a course began at first, its steps took these seconds, in their order, and between two of them were at most
+// gap seconds.
+func wantSteps(t *testing.T, c course, first, gap float64, steps ...float64) {
+	t.Helper()
+	if !c.First.Equal(at(first)) || len(c.Steps) != len(steps) {
+		t.Fatalf("the course is %+v", c)
+	}
+	for i, want := range steps {
+		wantSeconds(t, fmt.Sprintf("step %d", i+1), c.Steps[i], want)
+	}
+	wantSeconds(t, "the gap", c.Gap, gap)
+}
+
 func TestCourseOfARollout(t *testing.T) {
 	r := emptyRecorder()
 	r.take(at(1), false, application("a", "s01", true, ""))
@@ -55,12 +69,10 @@ func TestCourseOfARollout(t *testing.T) {
 	r.take(at(4.75), false, application("c", "s02", true, ""))
 	r.take(at(6), false, application("c", "s02", false, wanted))
 	c := r.course(nil)
-	if c.Changed != 3 || !c.First.Equal(at(1)) || !c.Last.Equal(at(6)) || len(c.Steps) != 2 {
-		t.Fatalf("the course is %+v", c)
+	if c.Changed != 3 || !c.Last.Equal(at(6)) {
+		t.Errorf("the course is %+v", c)
 	}
-	wantSeconds(t, "step 1", c.Steps[0], 3)
-	wantSeconds(t, "step 2", c.Steps[1], 1.25)
-	wantSeconds(t, "the gap", c.Gap, 0.25)
+	wantSteps(t, c, 1, 0.25, 3, 1.25)
 }
 
 func TestARolloutBeginsWithTheFirstCreationAndAStepWithTheFirstOperation(t *testing.T) {
@@ -71,12 +83,7 @@ func TestARolloutBeginsWithTheFirstCreationAndAStepWithTheFirstOperation(t *test
 	r.take(at(6), false, application("a", "s01", false, wanted))
 	r.take(at(7), false, application("b", "s02", true, ""))
 	r.take(at(9), false, application("b", "s02", false, wanted))
-	c := r.course(nil)
-	if !c.First.Equal(at(1)) || len(c.Steps) != 2 {
-		t.Fatalf("the course is %+v", c)
-	}
-	wantSeconds(t, "step 1", c.Steps[0], 1)
-	wantSeconds(t, "step 2", c.Steps[1], 2)
+	wantSteps(t, r.course(nil), 1, 1, 1, 2)
 }
 
 func TestWritesThroughTheProxyTellWhenAStepBegan(t *testing.T) {
@@ -86,12 +93,10 @@ func TestWritesThroughTheProxyTellWhenAStepBegan(t *testing.T) {
 	r.take(at(4), false, application("b", "s02", true, ""))
 	r.take(at(5), false, application("b", "s02", false, wanted))
 	c := r.course(&tally{Persisted: []request{{Name: "a", At: at(0.5)}, {Name: "b", At: at(3)}, {Name: "b", At: at(3.5)}, {Name: "record", At: at(0)}}})
-	if c.Changed != 2 || !c.First.Equal(at(0.5)) || len(c.Steps) != 2 {
-		t.Fatalf("the course is %+v", c)
+	if c.Changed != 2 {
+		t.Errorf("the course is %+v", c)
 	}
-	wantSeconds(t, "step 1", c.Steps[0], 1.5)
-	wantSeconds(t, "step 2", c.Steps[1], 2)
-	wantSeconds(t, "the gap", c.Gap, 1)
+	wantSteps(t, c, 0.5, 1, 1.5, 2)
 }
 
 func TestStepsThatOverlapAreNotTimed(t *testing.T) {
@@ -153,12 +158,10 @@ func TestCourseOfADeletion(t *testing.T) {
 	r.take(at(2.5), false, deleting("a", "s01"))
 	r.take(at(4), true, deleting("a", "s01"))
 	c := r.course(nil)
-	if c.Changed != 2 || !c.First.Equal(at(1)) || !c.Last.Equal(at(4)) || len(c.Steps) != 2 {
-		t.Fatalf("the course is %+v", c)
+	if c.Changed != 2 || !c.Last.Equal(at(4)) {
+		t.Errorf("the course is %+v", c)
 	}
-	wantSeconds(t, "the step that goes first", c.Steps[0], 1)
-	wantSeconds(t, "the step that goes last", c.Steps[1], 1.5)
-	wantSeconds(t, "the gap", c.Gap, 0.5)
+	wantSteps(t, c, 1, 0.5, 1, 1.5)
 
 	// The deletion of a was prepared while b went.
 	writes := newTally()
@@ -168,13 +171,7 @@ func TestCourseOfADeletion(t *testing.T) {
 	} {
 		writes.add(w, 200)
 	}
-	c = r.course(writes)
-	if !c.First.Equal(at(0.5)) || len(c.Steps) != 2 {
-		t.Fatalf("with the writes, the course is %+v", c)
-	}
-	wantSeconds(t, "the step that goes first", c.Steps[0], 1.1)
-	wantSeconds(t, "the step that goes last", c.Steps[1], 1.75)
-	wantSeconds(t, "the gap", c.Gap, 0.25)
+	wantSteps(t, r.course(writes), 0.5, 0.25, 1.1, 1.75)
 }
 
 func TestAnApplicationIsDoneOnlyWhenItIsSyncedToTheCommitAndHealthy(t *testing.T) {
