@@ -324,6 +324,7 @@ func TestAccDeletionsAreRefusedWhileADestinationClusterIsUnknown(t *testing.T) {
 	w.failsToApply("Destination cluster unknown", f.app("prod"), cluster, "Nothing was changed", "applications_sync = \"create-update\"", `rollout.deletion = "orphan"`)
 	s.Elements = all
 	w.configure(s)
+	w.says(w.plan("-destroy"), "Destination cluster unknown", "Destroy will refuse to delete anything", f.app("prod"), cluster)
 	w.fails([]string{"destroy", "-auto-approve", "-refresh=false"}, "Destination cluster unknown", f.app("prod"), cluster, "Nothing was deleted", `rollout.deletion = "orphan"`)
 	f.must(seen.onlyTouched())
 	f.must(func() error { return f.cluster.AddCluster(ctx, cluster, f.cluster.LocalhostServer()) })
