@@ -74,7 +74,7 @@ func TestAccATokenThatExpiresEndsTheApply(t *testing.T) {
 	if r.code != exitFailed {
 		t.Fatalf("exit code %d\n%s", r.code, r.out)
 	}
-	w.says(r, "Request refused", "the token has expired", "A fixed token expires during a long apply", `run "terraform apply" again`)
+	w.says(r, "Credentials refused", "the token has expired", "A fixed token expires during a long apply", `run "terraform apply" again`)
 	f.must(within(failsWithin, began), seen.untouched(f.apps("prod")...))
 
 	x.Clear()

@@ -291,7 +291,7 @@ func TestAccCredentialsThatFailInTheMiddleSayHowToGoOn(t *testing.T) {
 
 	f.release("2", "dev", "staging", "prod")
 	refuse(http.StatusUnauthorized)
-	w.failsToApply("Request refused", f.app("staging"), "refused by the test", "A fixed token expires during a long apply",
+	w.failsToApply("Credentials refused", f.app("staging"), "refused by the test", "A fixed token expires during a long apply",
 		"kubernetes = { exec = { ... } }", `run "terraform apply" again`)
 	f.must(f.deploys("2", "dev"), f.deploys("1", "staging", "prod"))
 	refuse(http.StatusForbidden)

@@ -67,6 +67,15 @@ func TestOnlyTheAnswersThatWereUsedAreKept(t *testing.T) {
 	}
 }
 
+func TestParametersOfAGeneratorWithATemplateAreRefused(t *testing.T) {
+	set := decodeSet(t, `[{list: {elements: [{e: dev}]}}, {list: {elements: [{e: prod}], template: {metadata: {labels: {tier: gold}}}}}]`)
+	parameters, _, issues, complete := set.Parameters(t.Context(), world(), appset.Answers{})
+	if complete || len(parameters) > 0 {
+		t.Errorf("they are given: %v", parameters)
+	}
+	appset.WantIssue(t, issues, "spec.generators[1]", "has a template", "the set that uses them")
+}
+
 func TestWhatIsAddedLaterDoesNotReachARecordedRendering(t *testing.T) {
 	fake := world()
 	set := decodeSet(t, everyQuestion)

@@ -73,10 +73,11 @@ func (r *renderer) refuseEmpty(p paramSet) bool {
 }
 
 // Parameters are the parameter sets alone, in the order of the generators, as plain JSON. The last
-// result is false when they are not all known; there are none then.
+// result is false when they are not all known; there are none then. A generator that has a template
+// is an error: it would be lost.
 func (s *Set) Parameters(ctx context.Context, inputs Inputs, recorded Answers) ([]map[string]any, Answers, Issues, bool) {
 	sets, answers, issues, complete := s.evaluate(ctx, inputs, recorded)
-	issues = redacted(inputs, issues)
+	issues = redacted(inputs, append(s.refuseTemplates(), issues...))
 	if !complete || issues.HasErrors() {
 		return nil, answers, issues, false
 	}
@@ -89,6 +90,20 @@ func (s *Set) Parameters(ctx context.Context, inputs Inputs, recorded Answers) (
 		out = append(out, values)
 	}
 	return out, answers, issues, true
+}
+
+// refuseTemplates reports the templates of generators, which parameters cannot carry.
+func (s *Set) refuseTemplates() Issues {
+	var issues Issues
+	for _, g := range s.Generators {
+		for _, p := range g.parts {
+			if p.template != nil {
+				issues.fail(g.at, SummaryUnsupportedField, fmt.Sprintf(
+					"%s has a template, which changes Applications, and here are only parameters. Give it to the generator of the set that uses them.", g.at))
+			}
+		}
+	}
+	return issues
 }
 
 // redacted hides in issues what inputs know to be secret, and passwords in URLs.

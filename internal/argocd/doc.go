@@ -1,7 +1,7 @@
 // Package argocd is Argo CD as the rest of the provider sees it: Applications over client-go's
 // dynamic client.
 //
-// It owns seven things. Facts turns an Application's JSON into rollout.Live. Session carries out
+// It owns eight things. Facts turns an Application's JSON into rollout.Live. Session carries out
 // rollout.Action: one watch, and guarded requests that never go over a running operation. Record
 // is what is stored beside the Applications. Lease is beside them as well: whoever writes a set
 // holds it. Preflight asks, before the first write, whether Argo CD would take what we are about

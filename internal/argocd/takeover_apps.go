@@ -54,7 +54,7 @@ func (c *Client) disown(ctx context.Context, app metav1.Object, uid string) erro
 	})
 }
 
-// controlled are the Applications that have an ApplicationSet for their controller, by name.
+// controlled are the Applications that the ApplicationSet of the UID controls, by name.
 func (c *Client) controlled(ctx context.Context, owner Owner, uid string) (map[string]*metav1.PartialObjectMetadata, error) {
 	return c.listMetadata(ctx, owner.Namespace, func(app *metav1.PartialObjectMetadata) bool { return controlledBy(app, uid) })
 }

@@ -102,7 +102,7 @@ The cluster runs. Try it:
   kubectl -n argocd get applications
 
   # a commit, then plan and apply again
-  sed -i s/v1/v2/ %s/envs/*/guestbook.yaml
+  perl -pi -e 's/version: v1/version: v2/' %s/envs/*/guestbook.yaml
   git -C %s -c user.name=demo -c user.email=demo@example.com commit -qam "Version 2"
 
   terraform destroy

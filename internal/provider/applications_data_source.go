@@ -68,7 +68,7 @@ func (d *applicationsDataSource) Schema(_ context.Context, _ datasource.SchemaRe
 			},
 			"waves": schema.MapAttribute{
 				ElementType: namesType, Computed: true,
-				MarkdownDescription: "Names of the Applications, sorted, by step, e.g. `{ \"step 01: envLabel in [env-dev]\" = [\"dev-guestbook\"] }`. Steps stand in the order in which they roll out.",
+				MarkdownDescription: "Names of the Applications, sorted, by step, e.g. `{ \"step 01: envLabel in [env-dev]\" = [\"dev-guestbook\"] }`. Steps stand in the order in which they roll out, but `no step` stands first though it comes last.",
 			},
 		}),
 	}

@@ -54,7 +54,11 @@ func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
 	}
 	told := o.Failures[:min(len(o.Failures), longestList)]
 	for _, f := range told {
-		add(summaryOf(f.Kind), r.failure(f), r.advice(f))
+		summary := summaryOf(f.Kind)
+		if errors.Is(f.Err, argocd.ErrUnauthorized) {
+			summary = summaryUnauthorized
+		}
+		add(summary, r.failure(f), r.advice(f))
 	}
 	if more := o.Failures[len(told):]; len(more) > 0 {
 		names := make([]string, len(more))

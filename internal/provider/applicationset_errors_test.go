@@ -56,6 +56,24 @@ func TestFailuresAreToldWithStepApplicationReasonAndNextCommand(t *testing.T) {
 	}
 }
 
+func TestCredentialsThatExpireDuringARolloutHaveTheirOwnTitle(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"expired":      {fmt.Errorf("patching: %w", argocd.ErrUnauthorized), "Credentials refused"},
+		"not allowed":  {fmt.Errorf("patching: %w", argocd.ErrForbidden), "Request refused"},
+		"other errors": {errors.New("no leader"), "Request refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			diags := testReport().diagnostics(rollout.Outcome{Failures: []rollout.Failure{{App: "qa-1", Kind: rollout.KindRequest, Err: c.err}}})
+			if len(diags) != 1 || diags[0].Summary() != c.want {
+				t.Errorf("not %q: %v", c.want, diags)
+			}
+		})
+	}
+}
+
 func TestWhatIsNotDoneIsToldWithoutCredentials(t *testing.T) {
 	for name, c := range map[string]struct{ reason, want string }{
 		"a reason of ours":        {"its step has not begun", "prod-1: Progressing, its step has not begun"},

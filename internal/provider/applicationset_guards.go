@@ -132,11 +132,17 @@ func (c change) warnings(m *applicationSetModel, s settings) diag.Diagnostics {
 }
 
 // hazards are the Applications that change and are in a manual step, or have their automated
-// sync switched off.
+// sync switched off, which those of the steps after stop_after_step have as well.
 func (c change) hazards() (manual, switchedOff []string) {
 	labels := c.content.set.Strategy.Labels()
 	for _, p := range c.content.placed() {
-		if !p.certain || p.app.NameUnknown || c.content.selection.holds(p.app.Name, p.step) {
+		if !p.certain || p.app.NameUnknown {
+			continue
+		}
+		if c.content.selection.holds(p.app.Name, p.step) {
+			if p.app.AutomatedSwitchedOff && c.content.selection.postpones(p.app.Name, p.step) && c.prior.leaf(rollout.AllAtOnceLabel, p.app.Name) != "" {
+				switchedOff = append(switchedOff, p.app.Name)
+			}
 			continue
 		}
 		label := labelOf(labels, p.step)

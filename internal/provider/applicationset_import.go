@@ -65,7 +65,7 @@ func importedIdentity(ctx context.Context, req resource.ImportStateRequest) (ide
 		return id, diags
 	}
 	// The rules are those of the attributes.
-	if !labelValue.MatchString(id.Namespace.ValueString()) || !objectName.MatchString(id.Name.ValueString()) {
+	if !namespaceName.MatchString(id.Namespace.ValueString()) || !objectName.MatchString(id.Name.ValueString()) {
 		given := req.ID
 		if given == "" {
 			given = id.Namespace.ValueString() + "/" + id.Name.ValueString()

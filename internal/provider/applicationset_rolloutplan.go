@@ -23,7 +23,7 @@ func rolloutPlan(c content, known targets, proven map[string]string, live []stri
 	for _, a := range c.placed() {
 		a = a.keeping(c.set, known)
 		if c.selection.holds(a.app.Name, a.step) {
-			if !c.selection.hold[a.app.Name] && !c.selection.standing[a.app.Name] && slices.Contains(live, a.app.Name) {
+			if c.selection.postpones(a.app.Name, a.step) && slices.Contains(live, a.app.Name) {
 				p.Held = append(p.Held, a.app.Name)
 			}
 			continue

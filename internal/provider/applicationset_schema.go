@@ -63,7 +63,7 @@ func applicationSetSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Namespace of the Applications; changing it deletes them and creates new ones. Default: the provider's " +
 					"`namespace` when the set is created, and it stays there, e.g. `\"argocd\"`.",
 				PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplace()},
-				Validators:    []validator.String{stringvalidator.RegexMatches(labelValue, labelValueRule)},
+				Validators:    []validator.String{stringvalidator.RegexMatches(namespaceName, namespaceRule)},
 			},
 			"spec": object("The ApplicationSet spec of Argo CD 3.6, field by field, in snake_case. Exactly one of `spec` and `manifest` is needed. Default: none, "+
 				"e.g. `{ generators = [...], strategy = {...}, template = {...} }`.",
@@ -82,7 +82,7 @@ func applicationSetSchema(ctx context.Context) schema.Schema {
 				ElementType: waveType,
 				MarkdownDescription: "Step -> Application -> target, e.g. `{ \"step 01: envLabel in [env-dev]\" = { \"dev-guestbook\" = \"main@1f3a9c2 #5be01234\" } }`: the branch, the commit it is pinned to, and a " +
 					"hash of the spec. State holds what is live, the plan what is to be, so the difference is exactly the rollout " +
-					"to come. Steps stand in the order in which they roll out.",
+					"to come. Steps stand in the order in which they roll out, but `no step` stands first though it comes last.",
 			},
 		},
 	}

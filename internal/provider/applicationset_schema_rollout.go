@@ -77,7 +77,7 @@ func selectionAttributes() attributes {
 		"stop_after_step": schema.NumberAttribute{
 			Optional: true,
 			MarkdownDescription: "The number of the step to stop after, a partial promotion. Applications of later steps and of no step are left as they " +
-				"are, nothing is deleted, and `waves` show them as `(held back)`; ones that do not exist yet are not created. Default: all steps, e.g. `1`.",
+				"are, but for automated sync, which is switched off where it is on; nothing is deleted, and `waves` show them as `(held back)`; ones that do not exist yet are not created. Default: all steps, e.g. `1`.",
 			Validators: []validator.Number{wholeNumber{1, 99}},
 		},
 		"hold": schema.SetAttribute{
@@ -93,7 +93,8 @@ func selectionAttributes() attributes {
 		"overlap": choice("Applications that several steps select: `\"first\"` puts them into the first of these steps, as Argo CD does, with a warning; "+
 			"`\"error\"` is an error at plan. Default: `\"first\"`, e.g. `\"error\"`.", overlapFirst, overlapError),
 		"adopt_existing": flag("Take over Applications of the same names that exist already, unless an ApplicationSet in the cluster " +
-			"owns them. Default: `false` (an error that names them), e.g. `true`."),
+			"owns them. That includes Applications of other sets, and a set of this name that another Terraform state manages: set it for one apply only. " +
+			"Default: `false` (an error that names them), e.g. `true`."),
 		"allow_empty": flag("Allow a set that generates no Application at all. Default: `false` (an error at plan), e.g. `true`."),
 	}
 }

@@ -25,7 +25,7 @@ func sourceAttributes(single bool) attributes {
 			"Default: none, e.g. `\"component-b/\"`."),
 		"helm":      object("How Helm renders the source. Default: Argo CD's own settings, e.g. `{ value_files = [\"values-{{.env}}.yaml\"] }`.", helmAttributes(single)),
 		"kustomize": object("How Kustomize renders the source. Default: Argo CD's own settings, e.g. `{ name_prefix = \"dev-\" }`.", kustomizeAttributes()),
-		"directory": object("How plain manifests are found in the directory. Default: `*.yaml`, `*.yml` and `*.json` of the "+
+		"directory": object("How plain manifests are found in the directory. Default: `*.yaml`, `*.yml`, `*.json` and `*.jsonnet` of the "+
 			"directory itself, e.g. `{ recurse = true }`.", directoryAttributes()),
 		"plugin": object("A config management plugin that renders the source. Default: none; an empty object lets Argo CD find the plugin "+
 			"that wants the source, e.g. `{ name = \"kustomized-helm-v1.0\" }`.", pluginAttributes()),
@@ -59,7 +59,7 @@ func hydratorAttributes() attributes {
 			"target_revision": requiredText("Branch, tag or commit. Templated. Required, e.g. `\"main\"`."),
 			"helm":            object("How Helm renders it. Default: Argo CD's own settings, e.g. `{ value_files = [\"values-{{.env}}.yaml\"] }`.", helmAttributes(true)),
 			"kustomize":       object("How Kustomize renders it. Default: Argo CD's own settings, e.g. `{ name_prefix = \"dev-\" }`.", kustomizeAttributes()),
-			"directory":       object("How plain manifests are found in it. Default: `*.yaml`, `*.yml` and `*.json` of the directory itself, e.g. `{ recurse = true }`.", directoryAttributes()),
+			"directory":       object("How plain manifests are found in it. Default: `*.yaml`, `*.yml`, `*.json` and `*.jsonnet` of the directory itself, e.g. `{ recurse = true }`.", directoryAttributes()),
 			"plugin":          object("A config management plugin that renders it. Default: none, e.g. `{ name = \"kustomized-helm-v1.0\" }`.", pluginAttributes()),
 		}),
 		"sync_source": requiredObject("Where the rendered manifests are synced from. Required, e.g. `{ target_branch = \"environments/{{.env}}\", path = \"guestbook\" }`.", attributes{
@@ -106,7 +106,7 @@ func helmAttributes(single bool) attributes {
 	if single {
 		a["values_object"] = schema.DynamicAttribute{
 			Optional: true,
-			MarkdownDescription: "Values as an object of any shape; they win over `values`. Keys are never renamed, types are kept. " +
+			MarkdownDescription: "Values as an object of any shape; `values` is ignored where it is set. Keys are never renamed, types are kept. " +
 				"Templated. Only under `source`; in `sources` use `values = yamlencode({...})`. Default: none, " +
 				"e.g. `{ replicaCount = 2 }`.",
 		}
@@ -234,9 +234,9 @@ func syncPolicyAttributes() attributes {
 		"retry": object("Retries of a failed sync; the rollout's own syncs use them too. Default: 5 retries in a rollout, e.g. `{ limit = 2 }`.", attributes{
 			"limit":   number("Number of retries; negative means for ever. Default: `0`, e.g. `2`."),
 			"refresh": flag("Retry with the newest revision. A rollout ignores it: its revisions are pinned. Default: `false`, e.g. `true`."),
-			"backoff": object("Pauses between retries. Default: 5 s, doubled each time, 3 minutes at most, e.g. `{ duration = \"10s\" }`.", attributes{
-				"duration":     text("How long the first pause is. Default: `\"5s\"`, e.g. `\"10s\"`."),
-				"factor":       number("Factor of each further pause. Default: `2`, e.g. `3`."),
+			"backoff": object("Pauses between retries. `duration` times `factor` before the first, `factor` times longer before each further one, at most `max_duration`. Default: 10, 20, 40 seconds and so on, 3 minutes at most, e.g. `{ duration = \"10s\" }`.", attributes{
+				"duration":     text("Base of the pauses: the first one is this times `factor`. Default: `\"5s\"`, e.g. `\"10s\"`."),
+				"factor":       number("How many times longer each pause is than the one before. Default: `2`, e.g. `3`."),
 				"max_duration": text("How long a pause is at most. Default: `\"3m\"`, e.g. `\"5m\"`."),
 			}),
 		}),

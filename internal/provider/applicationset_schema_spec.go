@@ -2,13 +2,18 @@ package provider
 
 import "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 
-// generatorsDescription is that of the attribute generators, wherever it is.
-const generatorsDescription = "List of generators as in the ApplicationSet; each gives parameter sets, and each set one Application. " +
-	"Names may be written in snake_case or, as in YAML, in camelCase; elements, values, labels and plugin parameters are yours: their keys are never renamed " +
-	"and their types are kept. The kinds are `list`, `clusters`, `git` and `oci` (`directories`, `files`), `matrix`, `merge`, `plugin` and `cluster_decision_resource`, each with an optional " +
-	"`template`, and beside each an optional `selector`; see the guide \"Generators\". What generators read from the cluster, from git, registries and plugins is read when a plan refreshes, and " +
-	"a saved plan is applied with it; `data.argocdprogressive_parameters` makes it a part of the plan. Required, e.g. " +
-	"`[{ list = { elements = [{ cluster = \"dev\", url = \"https://1.2.3.4\" }] } }]`, or `[{ clusters = { selector = { match_labels = { env = \"prod\" } } } }]`."
+// The descriptions of the attribute generators: what it is everywhere, in a set, and on its own.
+const (
+	generatorsKinds = "Names may be written in snake_case or, as in YAML, in camelCase; elements, values, labels and plugin parameters are yours: their keys are never renamed " +
+		"and their types are kept. The kinds are `list`, `clusters`, `git` and `oci` (`directories`, `files`), `matrix`, `merge`, `plugin` and `cluster_decision_resource`"
+	generatorsExample = " Required, e.g. `[{ list = { elements = [{ cluster = \"dev\", url = \"https://1.2.3.4\" }] } }]`, or `[{ clusters = { selector = { match_labels = { env = \"prod\" } } } }]`."
+
+	generatorsDescription = "List of generators as in the ApplicationSet; each gives parameter sets, and each set one Application. " + generatorsKinds + ", each with an optional " +
+		"`template`, and beside each an optional `selector`; see the guide \"Generators\". What generators read from the cluster, from git, registries and plugins is read when a plan refreshes, and " +
+		"a saved plan is applied with it; `data.argocdprogressive_parameters` makes it a part of the plan." + generatorsExample
+	parametersDescription = "List of generators as in the ApplicationSet; each gives parameter sets. " + generatorsKinds + ", and beside each an optional `selector`; see the guide " +
+		"\"Generators\". A `template` is an error here: it belongs to the set." + generatorsExample
+)
 
 // specAttributes is the ApplicationSet spec of Argo CD 3.6 in snake_case. Fields that this
 // version of the provider does not act on are left out, so that setting one is an error.

@@ -52,7 +52,18 @@ func (m *rolloutModel) selection() selection {
 
 // holds tells whether an Application of this step (rollout.NoStep for none) is left as it is.
 func (s selection) holds(name string, step int) bool {
-	return s.hold[name] || s.standing[name] || s.stopAfter > 0 && (step == rollout.NoStep || step >= s.stopAfter)
+	return s.hold[name] || s.standing[name] || s.later(step)
+}
+
+// later tells whether stop_after_step leaves the Applications of a step for another run.
+func (s selection) later(step int) bool {
+	return s.stopAfter > 0 && (step == rollout.NoStep || step >= s.stopAfter)
+}
+
+// postpones tells whether an Application is left as it is for its step alone: automated sync, with
+// which it would overtake the steps before, is switched off in it all the same.
+func (s selection) postpones(name string, step int) bool {
+	return s.later(step) && !s.hold[name] && !s.standing[name]
 }
 
 // keeps tells whether an Application that the set does not generate any more is left as it is:

@@ -53,6 +53,37 @@ func TestAPartialPromotionHoldsLaterStepsAndDeletionsBack(t *testing.T) {
 	}
 }
 
+func TestAPartialPromotionWarnsOfAutomatedSyncThatItSwitchesOffInLaterSteps(t *testing.T) {
+	stepped := strings.Replace(manifestOf("main", fleet...), `"project"`, `"syncPolicy":{"automated":{}},"project"`, 1)
+	before := strings.NewReplacer(`"RollingSync"`, `"AllAtOnce"`, `"deletionOrder":"Reverse",`, "").Replace(stepped)
+	for name, c := range map[string]struct {
+		prior string
+		given values
+		want  bool
+	}{
+		"where the set had no steps":               {before, values{"stop_after_step": 1}, true},
+		"not where it had steps":                   {stepped, values{"stop_after_step": 1}, false},
+		"not on one that is left alone altogether": {before, values{"stop_after_step": 1, "hold": []string{"prod-2"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			known := knownAt(t, stepped, shaB, fleet...)
+			p := planOf(t, stateOf(t, c.prior, shaA), configOf(stepped).with(values{"rollout": settingsWith(c.given)}), private(t, known))
+			if len(p.errors) > 0 {
+				t.Fatal(p.errors)
+			}
+			warned := ""
+			for _, w := range p.warns {
+				if strings.Contains(w, "Automated sync will be switched off") {
+					warned = w
+				}
+			}
+			if got := strings.Contains(warned, "prod-2"); got != c.want || !strings.Contains(warned, "dev-1") {
+				t.Errorf("the warning is %q", warned)
+			}
+		})
+	}
+}
+
 func TestAHeldApplicationIsLeftAloneAndTheOthersAreNot(t *testing.T) {
 	p := planNewCommit(t, values{"hold": []string{"dev-2", "prod-3", "typo-1"}}, "dev-1", "dev-2", "prod-1", "prod-2")
 	if len(p.errors) > 0 {

@@ -15,13 +15,13 @@ import (
 
 // Names of Kubernetes objects (RFC 1123 subdomain) and of namespaces (RFC 1123 label).
 var (
-	objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
-	labelValue = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+	objectName    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 )
 
 const (
 	objectNameRule = "must be 1 to 253 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
-	labelValueRule = "must be 1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
+	namespaceRule  = "must be 1 to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
 )
 
 // durationText accepts what parseDuration does, zero only unless positive.

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"maps"
-	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -12,18 +11,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// namespaceName is what Kubernetes accepts as the name of a namespace (RFC 1123 label).
-var namespaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
 func providerSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Rolls the Applications of an Argo CD ApplicationSet out step by step, from Terraform.",
 		Attributes: map[string]schema.Attribute{
 			"namespace": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Namespace of the Applications, for every resource that does not set its own: the namespace " +
-					"Argo CD watches, e.g. `\"argocd\"`. Default: `\"argocd\"`. A resource keeps the namespace it was created with.",
-				Validators: []validator.String{stringvalidator.RegexMatches(namespaceName, "must be the name of a namespace: lower case letters, digits and -, at most 63")},
+				MarkdownDescription: "Namespace that Argo CD itself runs in: its AppProjects, cluster Secrets and repository credentials are read " +
+					"there. It is also that of the Applications of every resource that does not set its own `namespace`; a resource keeps the " +
+					"one it was created with. Default: `\"argocd\"`, e.g. `\"argocd\"`.",
+				Validators: []validator.String{stringvalidator.RegexMatches(namespaceName, namespaceRule)},
 			},
 			"refresh": schema.BoolAttribute{
 				Optional: true,

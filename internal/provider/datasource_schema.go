@@ -19,7 +19,7 @@ func withSet(attributes map[string]datasource.Attribute) map[string]datasource.A
 	attributes["namespace"] = datasource.StringAttribute{
 		Optional:            true,
 		MarkdownDescription: "Namespace of the Applications. Default: the provider's `namespace`, e.g. `\"argocd\"`.",
-		Validators:          []validator.String{stringvalidator.RegexMatches(labelValue, labelValueRule)},
+		Validators:          []validator.String{stringvalidator.RegexMatches(namespaceName, namespaceRule)},
 	}
 	return attributes
 }

@@ -47,7 +47,7 @@ func (d *parametersDataSource) Schema(_ context.Context, _ datasource.SchemaRequ
 			"plan: a saved plan is applied with exactly these, whatever becomes of clusters, repositories and plugins until then, also when the set is created or its " +
 			"generators were changed.",
 		Attributes: map[string]schema.Attribute{
-			"generators": schema.DynamicAttribute{Required: true, MarkdownDescription: generatorsDescription},
+			"generators": schema.DynamicAttribute{Required: true, MarkdownDescription: parametersDescription},
 			"go_template": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether the set that uses the parameters has `go_template`: with it parameters are objects (`{{.path.basename}}`), without it texts " +

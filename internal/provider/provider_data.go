@@ -25,8 +25,8 @@ const (
 
 // ProviderData is what Configure hands to resources: settings, and a lazy connection.
 type ProviderData struct {
-	// Namespace is where Applications live unless a resource says otherwise. It is empty while
-	// NamespaceUnknown.
+	// Namespace is Argo CD's own, and where Applications live unless a resource says otherwise. It is
+	// empty while NamespaceUnknown.
 	Namespace        string
 	NamespaceUnknown bool
 	// Refresh is false where plans must not ask Argo CD to look at git again.

@@ -99,7 +99,7 @@ func (d *rolloutDataSource) Schema(_ context.Context, _ datasource.SchemaRequest
 			},
 			"running_by": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Who rolls it out at this moment, e.g. `\"ci@runner-3, process 4711, run 5b8c...\"`. Null when nobody does.",
+				MarkdownDescription: "Who rolls it out at this moment, e.g. `\"ci@runner-3, process 4711, run 5b8c...\"`. Null when nobody does, or when the Lease of the set may not be read.",
 			},
 			"applications": schema.MapNestedAttribute{
 				Computed: true,

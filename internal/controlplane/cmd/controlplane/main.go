@@ -1,5 +1,5 @@
-// Command controlplane runs a local Argo CD control plane by hand: it is what "make demo" and
-// "make demo-up" use.
+// Command controlplane runs a local Argo CD control plane by hand, and for "make demo-up", "make
+// demo-down" and the targets that test.
 //
 //	controlplane build               build the programs, if this machine does not have them
 //	controlplane opentofu            build OpenTofu in the same way, and print where it is
