@@ -19,10 +19,12 @@ type budget struct {
 	unit            string
 }
 
+func (b budget) met() bool { return b.measured <= b.limit }
+
 // verdict tells by how much a budget is missed.
 func (b budget) verdict() string {
 	switch {
-	case b.measured <= b.limit:
+	case b.met():
 		return "met"
 	case b.limit == 0:
 		return "missed: it is to be 0"
@@ -72,12 +74,7 @@ func scaleBudgets(results []result, s scale) []budget {
 	var all []budget
 	at := func(what, side string) *result { return find(results, s, what, side) }
 	compare := func(what, side, otherWhat string, limit float64) {
-		ours, theirs := at(what, side), at(otherWhat, controller)
-		if ours == nil || theirs == nil {
-			return
-		}
-		name := fmt.Sprintf("%s, %s / %s, %s", what, side, otherWhat, controller)
-		all = append(all, budget{name, limit, ratio(ours.wall(), theirs.wall()), "x"})
+		all = append(all, compared(at(what, side), at(otherWhat, controller), limit)...)
 	}
 	for what, floor := range map[string]string{create: createTogether, change: changeTogether} {
 		all = append(all, orderBudgets(at(what, providerZero), at(what, providerDefault), at(what, controller), at(floor, controller))...)
@@ -92,15 +89,11 @@ func scaleBudgets(results []result, s scale) []budget {
 			ratio(ours.wall(), time.Duration(s.steps)*slowTime), "x"})
 	}
 	all = append(all, completeness(results, s)...)
-	lsRemotes := 0.0 // a new Application costs one, whoever creates it
-	if theirs := at(create, controller); theirs != nil && theirs.counted.lsRemotes > 0 {
-		lsRemotes = theirs.counted.lsRemotes / float64(theirs.course.Changed)
+	side, handshake := usualSide(results, s), 0.0
+	if side == providerZero {
+		handshake = 1 // nothing else proves health at once
 	}
-	side, handshake := providerDefault, 0.0
-	if at(create, side) == nil {
-		side, handshake = providerZero, 1 // nothing else proves health at once
-	}
-	all = append(all, requestBudgets(at(create, side), lsRemotes+handshake)...)
+	all = append(all, requestBudgets(at(create, side), lsRemotesOfNew(at(create, controller))+handshake)...)
 	for _, what := range []string{change, changeOne, changeLimit} {
 		all = append(all, requestBudgets(at(what, side), handshake)...)
 	}
@@ -112,6 +105,32 @@ func scaleBudgets(results []result, s scale) []budget {
 		}
 	}
 	return all
+}
+
+// compared is the budget of one result in units of another, none while one of them is missing.
+func compared(ours, theirs *result, limit float64) []budget {
+	if ours == nil || theirs == nil {
+		return nil
+	}
+	name := fmt.Sprintf("%s, %s / %s, %s", ours.what, ours.side, theirs.what, theirs.side)
+	return []budget{{name, limit, ratio(ours.wall(), theirs.wall()), "x"}}
+}
+
+// usualSide is the side whose requests count: that with the defaults, if it was measured.
+func usualSide(results []result, s scale) string {
+	if find(results, s, create, providerDefault) == nil {
+		return providerZero
+	}
+	return providerDefault
+}
+
+// lsRemotesOfNew is how many git ls-remotes an Application costs that the controller creates: one
+// that is new costs as many, whoever creates it.
+func lsRemotesOfNew(theirs *result) float64 {
+	if theirs == nil || theirs.counted.lsRemotes <= 0 || theirs.course.Changed == 0 {
+		return 0
+	}
+	return theirs.counted.lsRemotes / float64(theirs.course.Changed)
 }
 
 // orderBudgets are about what it costs to go step by step. What all Applications take at once is
@@ -197,7 +216,7 @@ func costBudgets(results []result) []budget {
 		switch r := results[i]; {
 		case strings.HasPrefix(r.what, engineRow):
 			engines[r.what] = append(engines[r.what], r.cost)
-		case r.what == latencyRow:
+		case r.what == latencyRow && r.cost.apps <= latencyBudgetApps:
 			all = append(all, budget{fmt.Sprintf("%s: from the last event of a step to the first write of the next at %d", r.what, r.cost.apps), 50,
 				milliseconds(r.cost.gap), "ms"})
 		}

@@ -4,15 +4,16 @@
 //	bench [-apps 60] [-steps 6] [-large-apps 300] [-large-steps 10] [-slow-apps 60] [-plan 10000]
 //	      [-wait 5m] [-only ROWS] [-out FILE]
 //
-// It owns what is measured and how (rows.go has one function for each row), and the budgets that
-// the figures are held against (budgets.go). The cluster is package controlplane. The provider's
-// side is the real terraform binary with the provider built from this tree, so the command runs
-// in the root of the repository. Nothing is left behind.
+// It owns what is measured and how (rows.go has one function for each row), and what the figures are
+// held against: the budgets (budgets.go), and the bar, which is the design's own figures (bar.go).
+// The cluster is package controlplane. The provider's side is the real terraform binary with the
+// provider built from this tree, so the command runs in the root of the repository. Nothing is left
+// behind.
 //
-// A missed budget is told, and is no error: on a busy machine it says little. So each row waits
-// until other work on the machine is low, and tells how much of it there was. A row that fails, or
-// takes longer than its limit, is told at the end and makes the command fail; the others are
-// measured nevertheless.
+// A missed budget or row of the bar is told, and is no error: on a busy machine it says little. So
+// each row waits until other work on the machine is low, and tells how much of it there was. A row
+// that fails, or takes longer than its limit, is told at the end and makes the command fail; the
+// others are measured nevertheless.
 package main
 
 import (

@@ -16,9 +16,8 @@ func report(o options, results []result, failure error) string {
 	fmt.Fprintf(&b, "# Bench: %d Applications in %d steps\n\n", o.scale.apps, o.scale.steps)
 	fmt.Fprintf(&b, "%s, %s/%s, %d cores, load average at the end %s, other work up to %s.\n\n", time.Now().UTC().Format(time.DateOnly),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), loadAverage(), mostOthers(results))
-	held := budgets(results)
-	met := slices.DeleteFunc(slices.Clone(held), func(b budget) bool { return b.verdict() != "met" })
-	fmt.Fprintf(&b, "%d of %d budgets are met.\n\n", len(met), len(held))
+	held, bars := budgets(results), bar(results)
+	fmt.Fprintf(&b, "%s\n\n", summary(held, bars))
 	if failure != nil {
 		fmt.Fprintf(&b, "## Failed\n\nNot everything could be measured:\n\n```\n%s\n```\n\n", strings.TrimSpace(failure.Error()))
 	}
@@ -28,6 +27,7 @@ func report(o options, results []result, failure error) string {
 	b.WriteString(timeTable(results).String())
 	b.WriteString("\n## Budgets\n\n")
 	b.WriteString(budgetTable(held).String())
+	b.WriteString("\n## The bar\n\n" + barText(bars))
 	b.WriteString("\n## Requests\n\nThe provider's requests in the apply, without those of the plan before it.\n\n")
 	b.WriteString(requestTable(results).String())
 	b.WriteString("\nAll requests for Applications and ApplicationSets as kube-apiserver has counted them, Argo CD's application controller included, and " +
@@ -42,6 +42,31 @@ func report(o options, results []result, failure error) string {
 		b.WriteString(costs.String())
 	}
 	return b.String()
+}
+
+// summary counts the budgets and the rows of the bar, apart.
+func summary(held []budget, bars []barRow) string {
+	metBudgets, metBars := 0, 0
+	for _, b := range held {
+		if b.met() {
+			metBudgets++
+		}
+	}
+	for _, b := range bars {
+		if b.met() {
+			metBars++
+		}
+	}
+	return fmt.Sprintf("%d of %d budgets met; %d of %d rows of the bar met.", metBudgets, len(held), metBars, len(bars))
+}
+
+// barText is the table of the bar, or why there is none.
+func barText(bars []barRow) string {
+	if len(bars) == 0 {
+		return fmt.Sprintf("It is for %d Applications in %d steps, and nothing of that was measured here.\n", barScale.apps, barScale.steps)
+	}
+	return fmt.Sprintf("What the design promises for %d Applications in %d steps, where the budgets above have terms of their own. A row that could not "+
+		"be met here, whatever the provider does, says why with the figures of this run.\n\n", barScale.apps, barScale.steps) + barTable(bars).String()
 }
 
 // mostOthers is the most that other work has used of the machine in any row.
@@ -118,6 +143,14 @@ func budgetTable(all []budget) *table {
 	t := &table{header: []string{"budget", "at most", "measured", ""}}
 	for _, b := range all {
 		t.add(b.what, number(b.limit)+" "+b.unit, number(b.measured)+" "+b.unit, b.verdict())
+	}
+	return t
+}
+
+func barTable(all []barRow) *table {
+	t := &table{header: []string{"", "what", "at most", "measured", "", "missed by construction"}}
+	for _, b := range all {
+		t.add("bar", b.what, number(b.limit)+" "+b.unit, number(b.measured)+" "+b.unit, b.verdict(), b.byConstruction())
 	}
 	return t
 }

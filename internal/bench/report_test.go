@@ -41,6 +41,7 @@ func example() []result {
 		measured(removeSlow, controller, 300*time.Second, 0), removed, large,
 		engine(1000, 100*time.Millisecond), engine(10000, 2*time.Second),
 		{what: latencyRow, side: providerDefault, cost: &cost{apps: 1000, gap: 3 * time.Millisecond}},
+		{what: latencyRow, side: providerDefault, cost: &cost{apps: 10000, gap: 70 * time.Millisecond}}, // told, without a budget
 		{what: planOfSpec, side: providerDefault, cost: &cost{apps: 10000, cpu: 1500 * time.Millisecond, memory: 501 << 20, terraform: time.Second}},
 	}
 }
@@ -120,7 +121,9 @@ func TestTheReportHasEveryMeasuredFigure(t *testing.T) {
 		"| create | 2 in 2 | provider, min_healthy_time 0s | 21.0 s | 0.5 s | 1.0 s | 1.0 2.0 | 16.5 s | 0.0 s |",
 		"| engine, simulated: one source | 1000 | 0.10 s | 100µs | | 3 MiB | 12 | | |",
 		"| engine, simulated cluster | 1000 | | | | | | | 3.0 ms |",
-		"large: not done within 25m0s", "other work up to 0.2 cores", "of 29 budgets are met",
+		"| engine, simulated cluster | 10000 | | | | | | | 70.0 ms |",
+		"large: not done within 25m0s", "other work up to 0.2 cores", "of 29 budgets met; 0 of 0 rows of the bar met.",
+		"It is for 60 Applications in 6 steps, and nothing of that was measured here.",
 		"| plan, spec in HCL | 10000 | 1.50 s | 150µs | 501 MiB | | | 1.0 s | |",
 	} {
 		if !strings.Contains(squeezed, want) {
