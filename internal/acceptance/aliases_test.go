@@ -22,8 +22,8 @@ import (
 func TestAccTwoProvidersReachTwoClustersAndANamespaceOfATeam(t *testing.T) {
 	east := newFixture(t)
 	west := newFixtureOn(t, cptest.Fragile(t))
-	west.asAccount = west.cluster.Kubeconfig()
 	team := west.team()
+	west.asAccount = west.kubeconfigOf(west.applierIn(team))
 	w := east.workspace()
 	w.useBinary(buildProvider(t))
 	binary := func(want int, args ...string) result {
@@ -66,6 +66,23 @@ func TestAccTwoProvidersReachTwoClustersAndANamespaceOfATeam(t *testing.T) {
 	binary(exitEmpty, "destroy", "-auto-approve")
 	east.must(east.livesIn(argoNamespace))
 	west.must(west.livesIn(team), west.deploys("", "dev", "prod"))
+}
+
+// applierIn is an account of examples/rbac/apply.yaml for Applications in another namespace than Argo CD's, as the file says.
+func (f *fixture) applierIn(namespace string) account {
+	f.Helper()
+	objects := readRBAC("apply.yaml", applyAccount)
+	for _, o := range objects {
+		if o.GetKind() != "ServiceAccount" && o.GetName() == applyAccount {
+			there := o.DeepCopy()
+			there.SetNamespace(namespace)
+			objects = append(objects, there)
+		}
+	}
+	for _, o := range objects {
+		*o = *parse(strings.ReplaceAll(manifest(o.Object), applyAccount, f.name+"-apply"))
+	}
+	return f.passingAccount(objects)
 }
 
 // team makes a namespace in which Argo CD looks for Applications, beside its own.

@@ -284,12 +284,43 @@ func TestAccSecretsAreNeverRepeated(t *testing.T) {
 	w.configure(s)
 	c.run(exitEmpty, "destroy", "-auto-approve")
 	c.absentFromDirectory()
+	w.logsProgress("trace.log")
 
 	c.searched(map[string]int{
 		"the output of plan": 1000, "the output of show": 1000, "the output of apply": 1000, "the output of destroy": 500,
 		"trace.log": 100_000, "progress.log": 2000, "terraform.tfstate.backup": 1000, "plan.bin tfplan": 500, "plan.bin tfstate": 100,
 		"applications": 3000, "configmaps": 500, "configmaps.binaryData.payload decoded unzipped": 500, "leases": 200,
 	})
+}
+
+// logsProgress fails unless a log of Terraform's has the progress of the three steps at level INFO, with step and counts.
+func (w *workspace) logsProgress(name string) {
+	w.Helper()
+	log, err := os.ReadFile(filepath.Join(w.cli.dir, name))
+	if err != nil {
+		w.Fatal(err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(log)) {
+		if !strings.Contains(line, "rollout progress") {
+			continue
+		}
+		lines = append(lines, strings.TrimSpace(line)+" ") // its fields have no order
+		if !strings.Contains(line, " [INFO] ") {
+			w.Errorf("a line about progress is not at level INFO: %s", line)
+		}
+	}
+	for i, env := range []string{"dev", "staging", "prod"} {
+		wanted := []string{
+			"application=" + w.app(env) + " ", fmt.Sprintf("done=%d ", i+1), "status=Healthy ", fmt.Sprintf("step=%q ", stepOf(fmt.Sprintf("%02d", i+1), env)),
+			fmt.Sprintf("step_number=%d ", i+1), "steps=3 ", "total=3 ",
+		}
+		if !slices.ContainsFunc(lines, func(line string) bool {
+			return !slices.ContainsFunc(wanted, func(field string) bool { return !strings.Contains(line, field) })
+		}) {
+			w.Errorf("no line has %q:\n%s", wanted, strings.Join(lines, "\n"))
+		}
+	}
 }
 
 // TestAccCredentialsInRepositoryURLsAreNotPrinted: a password in the URL of a repository is refused. What else
