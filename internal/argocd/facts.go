@@ -96,7 +96,7 @@ func operationFacts(pending, state map[string]any) rollout.Operation {
 		o.PendingTarget = targetOf(pending)
 		o.PendingRevisions = revisionsOf(dict(pending, "sync"))
 	}
-	if state == nil {
+	if state == nil || pending == nil && underWay(text(state, "phase")) {
 		return o
 	}
 	operation := dict(state, "operation")
@@ -118,6 +118,12 @@ func operationFacts(pending, state map[string]any) rollout.Operation {
 	o.Started = text(state, "startedAt")
 	return o
 }
+
+// underWay tells that an operation has not ended, if it is still asked for. Argo CD ends one and takes
+// what asked for it away in the same patch; where somebody else has taken that away, nothing works on the
+// operation any more, and its status stays as it is (setOperationState and processAppOperationQueueItem in
+// controller/appcontroller.go, Argo CD 3.6.1).
+func underWay(phase string) bool { return phase == rollout.Running || phase == rollout.Terminating }
 
 func tokenOf(operation map[string]any) string {
 	for _, info := range objects(operation, "info") {

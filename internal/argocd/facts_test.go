@@ -124,9 +124,11 @@ func testSpec() map[string]any {
 
 func TestAFailedOperationTellsWhatItIsAbout(t *testing.T) {
 	for message, want := range map[string]rollout.Kind{
-		"ComparisonError: app path does not exist. Retrying attempt #1 at 2026-01-01T10:00:00Z.":                            rollout.KindComparison,
-		"InvalidSpecError: Application referencing project gone which does not exist":                                       rollout.KindProject,
-		"InvalidSpecError: spec.source.repoURL is required":                                                                 rollout.KindInvalid,
+		"ComparisonError: app path does not exist. Retrying attempt #1 at 2026-01-01T10:00:00Z.": rollout.KindComparison,
+		"InvalidSpecError: Application referencing project gone which does not exist":            rollout.KindProject,
+		"InvalidSpecError: spec.source.repoURL is required":                                      rollout.KindInvalid,
+		"UnknownError: error getting cluster by server \"https://1.2.3.4\": connection refused":  rollout.KindDestination,
+		"UnknownError: Unauthorized": rollout.KindInvalid,
 		"Failed to load application project: error getting app project \"gone\": appproject.argoproj.io \"gone\" not found": rollout.KindProject,
 		"one or more objects failed to apply, reason: ComparisonError: no":                                                  "",
 		"": "",
@@ -138,18 +140,21 @@ func TestAFailedOperationTellsWhatItIsAbout(t *testing.T) {
 }
 
 func TestErrorConditionsTellWhatTheyAreAbout(t *testing.T) {
-	for message, want := range map[string]rollout.Kind{
-		"Application referencing project gone which does not exist":                                                                         rollout.KindProject,
-		"application repo https://git.example.com/a is not permitted in project 'p'":                                                        rollout.KindNotPermitted,
-		"application 'a' in namespace 'team' is not permitted to use project 'p'":                                                           rollout.KindNotPermitted,
-		"application destination server 'https://1.2.3.4' and namespace 'prod' do not match any of the allowed destinations in project 'p'": rollout.KindNotPermitted,
-		"there are no clusters with this name: eu-7":                                                                                        rollout.KindDestination,
-		"error getting cluster by server \"https://1.2.3.4\": rpc error: code = NotFound desc = cluster \"https://1.2.3.4\" not found":      rollout.KindDestination,
-		"spec.source.repoURL and either spec.source.path or spec.source.chart are required":                                                 "",
+	for condition, want := range map[string]rollout.Kind{
+		"InvalidSpecError: Application referencing project gone which does not exist":                                                                         rollout.KindProject,
+		"InvalidSpecError: application repo https://git.example.com/a is not permitted in project 'p'":                                                        rollout.KindNotPermitted,
+		"UnknownError: application 'a' in namespace 'team' is not permitted to use project 'p'":                                                               rollout.KindNotPermitted,
+		"InvalidSpecError: application destination server 'https://1.2.3.4' and namespace 'prod' do not match any of the allowed destinations in project 'p'": rollout.KindNotPermitted,
+		"InvalidSpecError: there are no clusters with this name: eu-7":                                                                                        rollout.KindDestination,
+		"InvalidSpecError: error getting cluster by server \"https://1.2.3.4\": rpc error: code = NotFound desc = cluster \"https://1.2.3.4\" not found":      rollout.KindDestination,
+		"UnknownError: error getting cluster by name \"eu-7\": Unauthorized":                                                                                  rollout.KindDestination,
+		"UnknownError: Unauthorized": "",
+		"InvalidSpecError: spec.source.repoURL and either spec.source.path or spec.source.chart are required": "",
 	} {
-		got := errorConditions([]map[string]any{{"type": "InvalidSpecError", "message": message}})
-		if len(got) != 1 || got[0].Kind != want {
-			t.Errorf("%q is %v, want kind %q", message, got, want)
+		kind, message, _ := strings.Cut(condition, ": ")
+		got := errorConditions([]map[string]any{{"type": kind, "message": message}, {"type": "OrphanedResourceWarning", "message": message}})
+		if len(got) != 1 || got[0] != (rollout.Condition{Type: kind, Message: message, Kind: want}) {
+			t.Errorf("%q is %+v, want kind %q", condition, got, want)
 		}
 	}
 }

@@ -114,6 +114,13 @@ func (g *guarded) Err() error {
 	return g.Cluster.Err()
 }
 
+// Attend is that of the cluster, where it has one.
+func (g *guarded) Attend(names []string) {
+	if attendant, ok := g.Cluster.(rollout.Attendant); ok {
+		attendant.Attend(names)
+	}
+}
+
 // Watch ends also when the lease is lost.
 func (g *guarded) Watch(ctx context.Context) (<-chan rollout.Event, error) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -3,6 +3,7 @@ package argocd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,33 @@ func (s *scripted) Do(ctx context.Context, action rollout.Action) rollout.Result
 }
 
 func (s *scripted) Err() error { return errors.New("the API server closed the watch") }
+
+// attendant is one that is told what the run works on.
+type attendant struct {
+	scripted
+	names []string
+}
+
+func (a *attendant) Attend(names []string) { a.names = names }
+
+func TestARunUnderALeaseTellsWhatItWorksOn(t *testing.T) {
+	onLeases(t, func(t *testing.T, api *leaseAPI) {
+		l := acquire(t, api.machine(t, 0), "r1", 0)
+		inner := &attendant{scripted: scripted{events: make(chan rollout.Event), ended: make(chan struct{})}}
+		close(inner.events)
+		plan := rollout.Plan{
+			Steps:    []rollout.Step{{Label: "step 01", Limit: -1}},
+			Apps:     []rollout.Desired{{Name: "dev", Mode: rollout.ModeSync}},
+			Held:     []string{"automated"},
+			Removals: [][]string{{"old"}},
+		}
+		rollout.Run(t.Context(), l.Guard(inner), rollout.RealClock{}, plan, rollout.Options{})
+		if got := fmt.Sprint(inner.names); got != "[automated dev old]" {
+			t.Errorf("told are %s", got)
+		}
+		l.Guard(&inner.scripted).(rollout.Attendant).Attend(nil) // one that does nothing by itself
+	})
+}
 
 func TestALostLeaseEndsTheRun(t *testing.T) {
 	onLeases(t, func(t *testing.T, api *leaseAPI) {

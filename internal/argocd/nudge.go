@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -118,12 +117,23 @@ func (s *Session) nudge(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			s.mu.Lock()
-			objs := slices.Collect(maps.Values(s.seen))
-			s.mu.Unlock()
-			s.client.touch(ctx, n.overlooked(now, objs))
+			s.client.touch(ctx, n.overlooked(now, s.touchable()))
 		}
 	}
+}
+
+// touchable are the Applications that the run works on. Others of the set are there to be looked at:
+// one that rollout.hold names is left alone, whatever it waits for.
+func (s *Session) touchable() []*unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	objs := make([]*unstructured.Unstructured, 0, len(s.seen))
+	for name, obj := range s.seen {
+		if s.attended == nil || s.attended[name] {
+			objs = append(objs, obj)
+		}
+	}
+	return objs
 }
 
 // touch makes events of Applications: an annotation comes and goes. Whether it succeeds is seen by

@@ -1,13 +1,22 @@
 package argocd
 
 import (
+	"context"
 	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
 func asked(edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
@@ -96,6 +105,53 @@ func TestApplicationsThatAreSilentAfterARequestAreTouched(t *testing.T) {
 					t.Errorf("look %d: to be touched are %d", i+1, len(due))
 				}
 			}
+		})
+	}
+}
+
+// transport answers requests in memory.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestOnlyWhatTheRunWorksOnIsTouched(t *testing.T) {
+	for name, c := range map[string]struct {
+		attended []string
+		want     string
+	}{
+		"what it rolls out or deletes, and nothing that is held": {[]string{"desired", "removed", "absent"}, "[desired removed]"},
+		"nothing":                     {[]string{}, "[]"},
+		"everything, if it says none": {nil, "[desired held removed]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				touched := map[string]bool{}
+				var mu sync.Mutex
+				client, err := New(&rest.Config{Host: "http://argocd", Transport: transport(func(r *http.Request) (*http.Response, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					touched[r.Method+" "+path.Base(r.URL.Path)] = true
+					return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}, nil
+				})}, "argocd")
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := client.Session(shop, nil, SessionOptions{})
+				for _, name := range []string{"desired", "held", "removed"} {
+					s.remember(asked(deletionAsked, uid(types.UID(name)), func(obj *unstructured.Unstructured) { obj.SetName(name) }))
+				}
+				if c.attended != nil {
+					s.Attend(c.attended)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				go s.nudge(ctx)
+				time.Sleep(5 * nudgeAfter)
+				cancel()
+				synctest.Wait()
+				if got := strings.ReplaceAll(fmt.Sprint(slices.Sorted(maps.Keys(touched))), "PATCH ", ""); got != c.want {
+					t.Errorf("touched are %s, not %s", got, c.want)
+				}
+			})
 		})
 	}
 }

@@ -53,15 +53,30 @@ type Session struct {
 	mu sync.Mutex
 	// seen is the latest full object of each Application, from the watch and from our own writes.
 	seen map[string]*unstructured.Unstructured
-	err  error
+	// attended are the names that the run works on; nil until it has told them, which means all.
+	attended map[string]bool
+	err      error
 }
 
-var _ rollout.Cluster = (*Session)(nil)
+var (
+	_ rollout.Cluster   = (*Session)(nil)
+	_ rollout.Attendant = (*Session)(nil)
+)
 
 // Session prepares a run on the Applications of owner. objects are the rendered Applications by
 // name; those that are not rendered any more can only be marked, terminated and deleted.
 func (c *Client) Session(owner Owner, objects map[string]map[string]any, options SessionOptions) *Session {
 	return &Session{client: c, owner: owner, desired: objects, options: options, seen: map[string]*unstructured.Unstructured{}}
+}
+
+// Attend tells which Applications the run works on; see rollout.Attendant.
+func (s *Session) Attend(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attended = make(map[string]bool, len(names))
+	for _, name := range names {
+		s.attended[name] = true
+	}
 }
 
 // Err tells why the channel of Watch was closed; nil when its context ended.

@@ -138,7 +138,8 @@ func (f *follower) run() {
 			f.fail(lost(err))
 			return
 		}
-		if retry.now().Sub(success) > watchPatience {
+		left := watchPatience - retry.now().Sub(success)
+		if left <= 0 {
 			f.fail(lost(fmt.Errorf("no success for %s; the last answer was: %w", watchPatience, orClosed(err))))
 			return
 		}
@@ -146,7 +147,8 @@ func (f *follower) run() {
 		if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 			wait = time.Duration(seconds) * time.Second
 		}
-		if retry.sleep(f.ctx, wait) != nil {
+		// However long the server asks for: when patience is over it is asked a last time.
+		if retry.sleep(f.ctx, min(wait, left)) != nil {
 			return
 		}
 		delay = min(2*delay, longestDelay)

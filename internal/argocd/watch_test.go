@@ -158,6 +158,7 @@ func TestWatchGivesUp(t *testing.T) {
 	for range 400 {
 		refused = append(refused, step{request: "WATCH 10", status: 503, body: []any{status(503, metav1.StatusReasonServiceUnavailable, 0)}})
 	}
+	later := step{request: "WATCH 10", status: 429, body: []any{status(429, metav1.StatusReasonTooManyRequests, 3600)}}
 	var closed []step
 	for range 400 {
 		closed = append(closed, step{request: "WATCH 10"})
@@ -170,6 +171,7 @@ func TestWatchGivesUp(t *testing.T) {
 	}{
 		{"after two minutes without an answer", refused, ErrWatchLost, "no success for 2m0s"},
 		{"after two minutes of watches that end at once", closed, ErrWatchLost, "the API server closed the watch"},
+		{"after two minutes, though it is to come back in an hour", []step{later, later}, ErrWatchLost, "no success for 2m0s"},
 		{"at once, when it may not watch", []step{{request: "WATCH 10", status: 403, body: []any{status(403, metav1.StatusReasonForbidden, 0)}}}, ErrForbidden, "watch applications.argoproj.io argocd: said the server"},
 		{"when renewed credentials are refused as well", []step{{request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}, {request: "WATCH 10", status: 401, body: []any{status(401, metav1.StatusReasonUnauthorized, 0)}}}, ErrUnauthorized, "said the server"},
 		{"when an Application has lost our label", []step{{request: "WATCH 10", body: []any{event("DELETED", liveApp("a", "u-a", "12"))}, hold: true}, {request: "GET a", body: []any{stripped}}}, ErrWatchLost, "from Application argocd/a"},

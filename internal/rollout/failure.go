@@ -1,6 +1,9 @@
 package rollout
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // failWith stops the rollout because of this Application. An operation of ours that still runs is
 // terminated, or it would deploy minutes after the apply has failed.
@@ -145,7 +148,11 @@ func (e *engine) expire(a *app, now time.Time) {
 func (e *engine) timedOut(a *app, now time.Time) {
 	said := a.reason
 	if a.live != nil {
-		said = joinNonEmpty(said, a.remains())
+		remains := a.remains()
+		if strings.Contains(remains, said) {
+			said = "" // the health, most often
+		}
+		said = joinNonEmpty(said, remains)
 	}
 	e.failWith(a, Failure{Kind: e.lateness(a, now), Said: said}, now)
 }

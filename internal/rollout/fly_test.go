@@ -7,11 +7,20 @@ import (
 
 func TestFollowingOurOperation(t *testing.T) {
 	for name, run := range map[string]func(t *testing.T, d *desk){
-		"a failed operation fails at once with its message": func(t *testing.T, d *desk) {
-			d.sync("a")
-			d.see("a", said("namespaces \"x\" not found"), func(l *Live) { l.Operation.Phase, l.Operation.Pending = Failed, "" })
-			d.failed("a", KindSyncFailed, "not found")
-			d.over(false)
+		"a failed operation fails at once with its message, also where all retries are waited for": func(t *testing.T, _ *desk) {
+			for _, phase := range []string{Failed, Error} {
+				for _, all := range []bool{false, true} {
+					opt := deskOptions()
+					opt.AllRetries = all
+					d := newDesk(t, planOf("a"), opt)
+					d.see("a", old)
+					d.listed()
+					d.sync("a")
+					d.see("a", said("namespaces \"x\" not found"), func(l *Live) { l.Operation.Phase, l.Operation.Pending = phase, "" })
+					d.failed("a", KindSyncFailed, "not found")
+					d.over(false)
+				}
+			}
 		},
 		"a failed attempt that stands for error_grace fails, and the operation is terminated": func(t *testing.T, d *desk) {
 			w := d.sync("a")

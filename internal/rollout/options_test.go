@@ -215,6 +215,13 @@ func TestAcceptingOutOfSync(t *testing.T) {
 			d.quiet()
 			d.over(true)
 		},
+		"resources that are gone are synced again": func(t *testing.T) {
+			d := start(t, planOf("a"), there, outOfSync, health(Missing))
+			d.pass(time.Second)
+			d.accept(d.asked("a", Refresh))
+			d.answered("a")
+			d.asked("a", Write)
+		},
 		"another target is synced as ever": func(t *testing.T) {
 			d := start(t, planOf("a"), old, compared(OutOfSync, sha(2)))
 			d.asked("a", Write)

@@ -89,6 +89,19 @@ var rules = map[string]struct {
 		},
 		want: "and it is still waited for",
 	},
+	"an operation that ended with Error is waited for": {
+		arrange: func(sc *scenario) {
+			sc.w.apps["a"].nature.fails, sc.w.apps["a"].nature.limit, sc.w.apps["a"].nature.errs = 9, 0, true
+		},
+		plant: func(sc *scenario) {
+			sc.lie("a", func(l *Live) {
+				if l.Operation.Phase == Error {
+					l.Operation.Phase = Running
+				}
+			})
+		},
+		want: "and it is still waited for",
+	},
 	"Degraded for a moment is a failure": {
 		arrange: func(sc *scenario) {
 			sc.w.apps["a"].nature.blip, sc.w.apps["a"].nature.blipAfter = 4*time.Second, 100*time.Millisecond
@@ -174,6 +187,11 @@ var rules = map[string]struct {
 			}
 		},
 		want: "2 Applications of step 0 in flight, the limit is 1",
+	},
+	"a percentage is taken of the whole set instead of the step": {
+		arrange: func(sc *scenario) { sc.w.check.percent[0], sc.plan.Steps[0].Limit = 50, percentLimit(50, 2) },
+		plant:   func(sc *scenario) { sc.plan.Steps[0].Limit = percentLimit(50, len(sc.plan.Apps)) },
+		want:    "2 Applications of step 0 in flight, the limit is 1",
 	},
 	"one failure too many is allowed": {
 		arrange: func(sc *scenario) { sc.w.apps["a"].nature.fails, sc.w.apps["a"].nature.limit = 9, 0 },
@@ -301,9 +319,8 @@ var rules = map[string]struct {
 	"a deletion while an operation runs": {
 		arrange: func(sc *scenario) {
 			sc.plan.Apps, sc.plan.Steps = nil, nil
-			x := sc.w.apps["x"]
-			x.state = &simOp{token: "?", phase: Running, started: "t", revisions: []string{pinned}}
-			x.pending, x.nature.shrugs = x.state, 5
+			sc.w.apps["x"].occupied()
+			sc.w.apps["x"].nature.shrugs = 5
 		},
 		plant: func(sc *scenario) {
 			sc.lie("x", func(l *Live) { l.Operation.Pending, l.Operation.Phase = "", Succeeded })
@@ -313,9 +330,7 @@ var rules = map[string]struct {
 	"a comparison of before the end of an operation is taken for a later one": {
 		arrange: func(sc *scenario) {
 			sc.plan.Apps, sc.plan.Steps = nil, nil
-			x := sc.w.apps["x"]
-			x.state = &simOp{token: "?", phase: Running, started: "t", revisions: []string{pinned}}
-			x.pending = x.state
+			sc.w.apps["x"].occupied()
 		},
 		plant: func(sc *scenario) {
 			sc.lie("x", func(l *Live) {

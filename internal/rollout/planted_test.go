@@ -159,23 +159,18 @@ func TestTheCheckerFindsPlantedMistakes(t *testing.T) {
 			}
 			return true
 		}), "not on the newest known"},
-		"automated sync is switched off too late": {func(sc *scenario) {
+		"automated sync is switched off though the plan leaves it on": {func(sc *scenario) {
 			sc.plan.DisableAutomated = false
-			sc.planted = func() { sc.w.check.plan.DisableAutomated = true }
-			sc.w.after(3*time.Second, func() {
-				sc.w.check.sent(Action{Verb: DisableAutomated, App: "a"})
-			})
-		}, "at a wrong time"},
+			sc.planted = func() { engine(sc).plan.DisableAutomated = true }
+		}, "a: automated sync switched off at a wrong time"},
 		"a write over a running operation": {func(sc *scenario) {
-			sc.w.every(time.Millisecond, func() bool {
-				seen := sc.w.check.seen["a"]
-				active := seen != nil && seen.Operation.Active()
-				if active {
-					sc.w.check.sent(Action{Verb: Write, App: "a", Version: seen.Version})
+			sc.w.apps["b"].occupied()
+			sc.lie("b", func(l *Live) {
+				if l.Operation.Token == "?" {
+					l.Operation = Operation{Token: "?", Phase: Succeeded, Started: "t"}
 				}
-				return !active
 			})
-		}, "written over a running operation"},
+		}, "b: written over a running operation"},
 		"an operation is left running": {func(sc *scenario) {
 			sc.w.apps["a"].nature.stuck = true
 			sc.opt.AppTimeout = 10 * time.Second
@@ -184,13 +179,8 @@ func TestTheCheckerFindsPlantedMistakes(t *testing.T) {
 		"a write after a failure": {func(sc *scenario) {
 			sc.w.apps["a"].nature.stuck, sc.w.apps["b"].nature.stuck = true, true
 			sc.opt.AppTimeout = 10 * time.Second
-			sc.w.every(time.Millisecond, func() bool {
-				if sc.w.check.halted {
-					sc.w.check.sent(Action{Verb: Write, App: "d", Version: "4"})
-				}
-				return !sc.w.check.halted
-			})
-		}, "written after the run was halted"},
+			sc.planted = func() { engine(sc).opt.MaxFailures = 2 }
+		}, "c written after the run was halted"},
 		"a deletion without a refresh": {twist(func(_ *scenario, a *Action) bool {
 			if a.Verb == PrepareDelete {
 				a.Verb, a.UID = Delete, "uid-5"
@@ -212,19 +202,20 @@ func TestTheCheckerFindsPlantedMistakes(t *testing.T) {
 		"a deletion right after an operation": {func(sc *scenario) {
 			sc.plan.Steps, sc.plan.Apps = nil, nil
 			x := sc.w.apps["x"]
-			x.state = &simOp{token: "?", phase: Running, started: "t", revisions: []string{pinned}}
-			x.pending = x.state
-			sc.planted = func() {
-				sc.w.every(10*time.Millisecond, func() bool {
-					seen := sc.w.check.seen["x"]
-					if seen != nil && seen.Operation.Token == "?" && !seen.Operation.Active() {
-						sc.w.check.asked["x"] = "answered"
-						sc.w.check.sent(Action{Verb: Delete, App: "x", UID: x.uid})
-						return false
-					}
-					return true
-				})
-			}
+			x.occupied()
+			sc.w.every(10*time.Millisecond, func() bool { // it ends as soon as its comparison has been answered
+				answered := sc.w.check.asked["x"] != "" && x.refresh == ""
+				if answered {
+					sc.w.end(x, x.state, Succeeded, "")
+				}
+				return !answered
+			})
+			sc.lie("x", func(l *Live) { // it has ended long ago, and nothing is answered before it has
+				if l.Operation.Active() {
+					l.RefreshID = "?"
+				}
+				l.Operation, l.Ended, l.Deployed = Operation{Token: "?", Phase: Succeeded, Started: "t"}, time.Time{}, Deployed{}
+			})
 		}, "after an operation"},
 		"a success that is none": {func(sc *scenario) {
 			sc.w.after(20*time.Second, func() { sc.w.setTruth(sc.w.apps["a"], deployed{"other", Healthy}) })
@@ -239,6 +230,12 @@ func TestTheCheckerFindsPlantedMistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// occupied: an operation of somebody else runs, and does not end.
+func (a *simApp) occupied() {
+	a.state = &simOp{token: "?", phase: Running, started: "t", revisions: []string{pinned}}
+	a.pending = a.state
 }
 
 // every does f again and again while it returns true.

@@ -20,6 +20,12 @@ type Cluster interface {
 	Err() error
 }
 
+// Attendant is a Cluster that does something for Applications by itself. It is told before Watch which
+// ones the run works on: the others it may look at, but not touch.
+type Attendant interface {
+	Attend(names []string)
+}
+
 // Clock is the time of a run.
 type Clock interface {
 	Now() time.Time

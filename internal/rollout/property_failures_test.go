@@ -66,6 +66,7 @@ func (sc *scenario) victims(t *rapid.T, upTo int, ways []failing) map[string]fai
 		a.nature.hooksOnly, sc.w.check.srcs[a.name] = false, "changed"
 		f.apply(&a.nature)
 		a.nature.shrugs = rapid.IntRange(0, 2).Draw(t, "shrugs")
+		a.nature.errs = rapid.Bool().Draw(t, "errs")
 		if f.name == "the controller is down" {
 			sc.w.check.disturbed[a.name] = true // nobody ends its operation
 		}

@@ -2,6 +2,8 @@ package rollout
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -28,6 +30,9 @@ func Run(ctx context.Context, cluster Cluster, clock Clock, plan Plan, opt Optio
 		slots: make(chan struct{}, maxRequests),
 	}
 	r.results = make(chan Result, len(r.engine.apps)) // one action of each at a time: never blocks
+	if attendant, ok := cluster.(Attendant); ok {
+		attendant.Attend(slices.Sorted(maps.Keys(r.engine.apps)))
+	}
 	events, err := cluster.Watch(ctx)
 	if err != nil {
 		r.engine.cancel(StopWatch, err)

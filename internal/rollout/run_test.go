@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +63,7 @@ type fakeCluster struct {
 	answers  map[string]chan Result
 	watchErr error
 	err      error
+	attended []string
 }
 
 func newFakeCluster(names ...string) *fakeCluster {
@@ -74,6 +76,7 @@ func newFakeCluster(names ...string) *fakeCluster {
 
 func (c *fakeCluster) Watch(context.Context) (<-chan Event, error) { return c.events, c.watchErr }
 func (c *fakeCluster) Err() error                                  { return c.err }
+func (c *fakeCluster) Attend(names []string)                       { c.attended = names }
 func (c *fakeCluster) Do(ctx context.Context, a Action) Result {
 	c.asked <- a
 	select {
@@ -134,8 +137,8 @@ func TestRunRollsOut(t *testing.T) {
 	for {
 		select {
 		case o := <-out:
-			if !o.OK() || len(o.Done) != 2 {
-				t.Fatalf("outcome %+v", o)
+			if !o.OK() || len(o.Done) != 2 || !slices.Equal(c.attended, []string{"a", "b"}) {
+				t.Fatalf("outcome %+v of %v", o, c.attended)
 			}
 			return
 		case a := <-c.asked: // a refresh, where the answer came after the event

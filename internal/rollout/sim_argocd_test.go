@@ -20,8 +20,10 @@ type nature struct {
 	// opTime is how long an attempt takes; stuck ones never end.
 	opTime time.Duration
 	stuck  bool
-	// fails is how many attempts fail; retryAfter is the time to the first retry, doubling.
+	// fails is how many attempts fail, in the phase Error where it errs; retryAfter is the time to the first
+	// retry, doubling.
 	fails      int
+	errs       bool
 	limit      int
 	retryAfter time.Duration
 	// window is until when a sync window holds operations back; windowBlip shows its message only.
@@ -38,6 +40,14 @@ type nature struct {
 	// invalid: its spec is not valid.
 	invalid   bool
 	hooksOnly bool
+}
+
+// failure is the phase in which its operations end that fail: Error where the sync could not even begin.
+func (n nature) failure() string {
+	if n.errs || n.invalid {
+		return Error
+	}
+	return Failed
 }
 
 type comparer struct {
@@ -215,7 +225,7 @@ func (w *world) attempt(a *simApp, op *simOp) {
 func (w *world) failAttempt(a *simApp, op *simOp) {
 	a.nature.fails--
 	if op.retries >= a.nature.limit {
-		w.end(a, op, Failed, "one or more objects failed to apply")
+		w.end(a, op, a.nature.failure(), "one or more objects failed to apply")
 		return
 	}
 	backoff := a.nature.retryAfter << op.retries

@@ -13,6 +13,8 @@ type checker struct {
 	plan Plan
 	opt  Options
 	srcs map[string]string
+	// percent is the max_update of steps that have it as a percentage.
+	percent map[int]int
 	// lag is the longest time from a change of the truth until the engine can know of it.
 	lag time.Duration
 	// disturbed are Applications that somebody else works on: what is true of them may change.
@@ -132,7 +134,23 @@ func (c *checker) write(a *simApp, want *Desired, seen *Live, action Action) {
 	}
 }
 
-// flightLimit: never more than Limit of a step are in flight.
+// limit is how many of a step may be in flight, negative for no limit. A percentage is one of the step's own
+// Applications, rounded down, but at least one.
+func (c *checker) limit(step int) int {
+	percent := c.percent[step]
+	if percent == 0 {
+		return c.plan.Steps[step].Limit
+	}
+	n := 0
+	for _, want := range c.wants {
+		if want.Step == step {
+			n++
+		}
+	}
+	return max(1, n*percent/100)
+}
+
+// flightLimit: never more than the limit of a step are in flight.
 func (c *checker) flightLimit() {
 	count := map[int]int{}
 	for name := range c.entered {
@@ -143,8 +161,11 @@ func (c *checker) flightLimit() {
 		}
 	}
 	for step, n := range count {
-		if step != NoStep && c.plan.Steps[step].Limit >= 0 && n > c.plan.Steps[step].Limit {
-			c.fail("%d Applications of step %d in flight, the limit is %d", n, step, c.plan.Steps[step].Limit)
+		if step == NoStep {
+			continue
+		}
+		if limit := c.limit(step); limit >= 0 && n > limit {
+			c.fail("%d Applications of step %d in flight, the limit is %d", n, step, limit)
 		}
 	}
 }

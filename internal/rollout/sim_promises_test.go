@@ -116,7 +116,7 @@ func (c *checker) overslept() {
 	for name, token := range c.ours {
 		a := c.w.apps[name]
 		unknown := c.w.now.Sub(c.w.interrupted) < c.lag+time.Second
-		if o := a.state; o == nil || !o.ended || o.token != token || o.phase != Failed || c.disturbed[name] || unknown {
+		if o := a.state; o == nil || !o.ended || o.token != token || o.phase == Succeeded || c.disturbed[name] || unknown {
 			continue
 		}
 		if late := c.w.now.Sub(a.opEnded); late > c.lag+time.Second && c.session.engine.apps[name].state == flying {

@@ -3,9 +3,12 @@ package rollout
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 )
 
 var simStart = time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)
@@ -40,7 +43,7 @@ func newWorld(seed uint64) *world {
 		branches: map[Source][]commit{}, requests: map[string]int{},
 	}
 	w.skew = w.between(0, 20*time.Second) - 10*time.Second
-	w.check = &checker{w: w, srcs: map[string]string{}, disturbed: map[string]bool{}, ops: map[string]int{}, lag: 700 * time.Millisecond}
+	w.check = &checker{w: w, srcs: map[string]string{}, disturbed: map[string]bool{}, ops: map[string]int{}, percent: map[int]int{}, lag: 700 * time.Millisecond}
 	return w
 }
 
@@ -153,8 +156,11 @@ func (sc *scenario) drawSteps(t *rapid.T, tr traits, large bool) {
 	}
 	for i := range n {
 		limit := rapid.SampledFrom([]int{-1, 1, 2, 3}).Draw(t, "limit")
+		percent := rapid.SampledFrom([]int{0, 0, 0, 20, 50, 100}).Draw(t, "percent")
 		if tr.manual && rapid.IntRange(0, 2).Draw(t, "manual") == 0 {
 			limit = -2
+		} else if percent > 0 {
+			sc.w.check.percent[i] = percent
 		}
 		sc.plan.Steps = append(sc.plan.Steps, Step{Label: fmt.Sprintf("step %02d: x", i+1), Limit: limit})
 	}
@@ -183,7 +189,16 @@ func (sc *scenario) pin(t *rapid.T) {
 		if sc.plan.Steps[i].Limit == -2 {
 			sc.plan.Steps[i].Limit = -1
 		}
+		if percent := sc.w.check.percent[i]; percent > 0 {
+			of := len(slices.DeleteFunc(slices.Clone(sc.plan.Apps), func(d Desired) bool { return d.Step != i }))
+			sc.plan.Steps[i].Limit = percentLimit(percent, of)
+		}
 	}
+}
+
+// percentLimit is what a max_update of so many percent means in a plan.
+func percentLimit(percent, total int) int {
+	return appset.MaxUpdate{Set: true, Percent: true, Value: percent}.Limit(total)
 }
 
 func (sc *scenario) drawRemovals(t *rapid.T) {

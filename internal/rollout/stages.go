@@ -195,9 +195,11 @@ func (e *engine) healthy(l *Live) bool {
 // seen to differ from it.
 func (e *engine) atTarget(a *app) bool { return e.deployed(a) && !e.differs(a) }
 
-// differs tells that the last comparison, at the target, found something to sync.
+// differs tells that the last comparison, at the target, found something to sync. Resources that are gone
+// are more than the difference that AcceptOutOfSync is about: a sync brings them back.
 func (e *engine) differs(a *app) bool {
-	return !e.opt.AcceptOutOfSync && a.live.Sync.Status == OutOfSync && a.live.Sync.at(e.revisions(a))
+	accepted := e.opt.AcceptOutOfSync && a.live.Health.Type != Missing
+	return !accepted && a.live.Sync.Status == OutOfSync && a.live.Sync.at(e.revisions(a))
 }
 
 // deployed tells that the newest full sync deployed the target: the spec is ours, and it was

@@ -23,6 +23,9 @@ func Standing(l *Live, want *Target) (Phase, string) {
 		want = &Target{Mode: ModeSync, Hash: l.Hash}
 	}
 	kind, said := l.errorKind()
+	if kind == KindComparison && l.brokenSince(want) {
+		kind = ""
+	}
 	switch o := l.Operation; {
 	case l.Terminating:
 		return PhaseDeleting, "it is being deleted"
@@ -46,6 +49,15 @@ func Standing(l *Live, want *Target) (Phase, string) {
 		return PhaseWaiting, "what is live differs from what was deployed"
 	}
 	return l.standsByHealth()
+}
+
+// brokenSince tells that the target is deployed, and that the comparison which failed was one with a
+// newer commit: that is not its error (see verify).
+func (l *Live) brokenSince(want *Target) bool {
+	deployed := l.deployedRevisions()
+	pinned := want.Mode == ModeSync || want.Mode == ModeManual // what syncs itself is to be at the newest commit
+	known := want.Revisions == nil || slices.Equal(deployed, want.Revisions)
+	return pinned && known && len(deployed) > 0 && l.specDeployed() && !l.Sync.at(deployed)
 }
 
 // standsByHealth is the standing of an Application that is deployed.

@@ -9,6 +9,7 @@ func TestWhereAnApplicationStandsIsToldByWhatIsLive(t *testing.T) {
 	target := &Target{Step: "step 01: x", Mode: ModeSync, Hash: "new", Revisions: []string{pinned}}
 	manual := &Target{Mode: ModeManual, Hash: "new"}
 	pending := func(l *Live) { l.Operation.Pending = "token" }
+	comparisonError := failsWith("ComparisonError", "cannot render")
 	failed := func(l *Live) { l.Operation.Phase, l.Operation.Message = Failed, "no such path" }
 	for _, c := range []struct {
 		name  string
@@ -26,6 +27,16 @@ func TestWhereAnApplicationStandsIsToldByWhatIsLive(t *testing.T) {
 		{"an operation that runs", target, []func(*Live){there, pending, running, said("waiting for hook x")}, PhaseProgressing, "waiting for hook x"},
 		{"an operation that failed", target, []func(*Live){there, failed}, PhaseFailed, "no such path"},
 		{"a comparison that fails", target, []func(*Live){there, failsWith("ComparisonError", "cannot render")}, PhaseFailed, "cannot render"},
+		{"a newer commit that cannot be compared", target, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError}, PhaseHealthy, ""},
+		{"a branch that is gone", target, []func(*Live){there, compared(SyncUnknown, "main"), comparisonError}, PhaseHealthy, ""},
+		{"a newer commit that cannot be compared, for a record without targets", nil, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError}, PhaseHealthy, ""},
+		{"a newer commit that cannot be compared, after a manual step", manual, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError}, PhaseHealthy, ""},
+		{"a newer commit that cannot be compared, and degraded", target, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError, health(Degraded)}, PhaseFailed, "health Degraded"},
+		{"a comparison that fails, and another target than is deployed", &Target{Mode: ModeSync, Hash: "new", Revisions: []string{sha(9)}}, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError}, PhaseFailed, "cannot render"},
+		{"a comparison that fails, and another spec than is deployed", target, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError, func(l *Live) { l.Deployed.OfSpec = false }}, PhaseFailed, "cannot render"},
+		{"a comparison that fails, and nothing is deployed", &Target{Mode: ModeSync, Hash: "new"}, []func(*Live){func(l *Live) { l.Hash = "new" }, compared(SyncUnknown, sha(7)), comparisonError}, PhaseFailed, "cannot render"},
+		{"a newer commit that cannot be compared, and is the target of automated sync", &Target{Mode: ModeAutomated, Hash: "new"}, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError}, PhaseFailed, "cannot render"},
+		{"a spec that is not valid, whatever was compared", target, []func(*Live){there, compared(SyncUnknown, sha(7)), failsWith("InvalidSpecError", "no project")}, PhaseFailed, "no project"},
 		{"an old failure before its turn", target, []func(*Live){old, failed}, PhaseWaiting, "spec"},
 		{"degraded", target, []func(*Live){there, health(Degraded)}, PhaseFailed, "health Degraded"},
 		{"still progressing", target, []func(*Live){there, health(Progressing)}, PhaseProgressing, "health Progressing"},

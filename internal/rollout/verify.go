@@ -285,6 +285,9 @@ func (e *engine) unhealthy(a *app, now time.Time) {
 		kind = KindHealthUnknown
 	}
 	said := joinNonEmpty(l.Health.Message, strings.Join(l.Unfinished, "; "))
+	if _, why := l.errorKind(); kind == KindHealthUnknown {
+		said = joinNonEmpty(said, why) // of a health check that fails only this tells
+	}
 	if e.troubled(a, kind, said, e.opt.DegradedGrace, now) {
 		e.confirm(a, Failure{Kind: kind, Said: said}, now)
 	}

@@ -93,6 +93,28 @@ func TestProvingHealth(t *testing.T) {
 			}
 			d.failed("a", KindInvalid, "project p does not exist")
 		},
+		"an error that Argo CD has no name for is an invalid Application, unless its text tells more": func(t *testing.T, _ *desk) {
+			for cause, want := range map[Kind]Kind{"": KindInvalid, KindDestination: KindDestination} {
+				d := landedDesk(t)
+				d.see("a", compared(SyncUnknown, pinned), health(HealthUnknown), func(l *Live) {
+					l.Errors = []Condition{{Type: "UnknownError", Message: "error getting cluster by name", Kind: cause}}
+				})
+				for range 2 {
+					d.pass(11 * time.Second)
+					d.accept(d.asked("a", Refresh))
+					d.pass(time.Millisecond)
+					d.answered("a")
+				}
+				d.failed("a", want, "UnknownError: error getting cluster by name")
+			}
+		},
+		"health that cannot be computed fails with what Argo CD says of that": func(t *testing.T, d *desk) {
+			d.see("a", synced, health(HealthUnknown), failsWith("ComparisonError", "error setting app health: cannot perform concat operation"))
+			d.pass(30 * time.Second)
+			d.accept(d.asked("a", Refresh))
+			d.answered("a")
+			d.failed("a", KindHealthUnknown, "cannot perform concat operation")
+		},
 		"Degraded for a moment is forgiven, and min_healthy begins anew": func(t *testing.T, d *desk) {
 			d.see("a", synced, health(Healthy))
 			d.pass(4 * time.Second)
@@ -116,6 +138,17 @@ func TestProvingHealth(t *testing.T) {
 			d.failed("a", KindDegraded, "progress deadline exceeded")
 			d.over(false)
 		},
+		"Missing for its grace fails, after a refresh that says so": func(t *testing.T, d *desk) {
+			d.see("a", synced, health(Missing), func(l *Live) { l.Unfinished = []string{"Deployment x: Missing"} })
+			d.pass(30*time.Second - 1)
+			d.unfailed()
+			d.pass(1)
+			d.unfailed()
+			d.accept(d.asked("a", Refresh))
+			d.answered("a")
+			d.failed("a", KindMissing, "Deployment x: Missing")
+			d.over(false)
+		},
 		"Missing and unknown health have the same grace": func(t *testing.T, d *desk) {
 			d.see("a", synced, health(Missing))
 			d.pass(20 * time.Second)
@@ -132,11 +165,15 @@ func TestProvingHealth(t *testing.T) {
 			d.pass(5 * time.Minute)
 			d.see("a", func(l *Live) { l.Health = Condition{Type: Suspended, Message: "Rollout is paused"} })
 			d.pass(40 * time.Minute)
-			d.see("a", health(Progressing))
+			d.see("a", func(l *Live) {
+				l.Health = Condition{Type: Progressing, Message: "Caused by apps/Deployment x"}
+				l.Unfinished = []string{"Deployment x: Progressing: 1 of 2 updated replicas are available"}
+			})
 			d.pass(4 * time.Minute)
 			d.unfailed()
 			d.pass(time.Minute)
-			d.failed("a", KindProgressing, "Progressing")
+			d.failed("a", KindProgressing, "health Progressing: Caused by apps/Deployment x")
+			d.failed("a", KindProgressing, "resources: Deployment x: Progressing: 1 of 2 updated replicas are available")
 			d.quiet() // nothing of ours runs
 		},
 		"a controller that does not answer a refresh is named": func(t *testing.T, d *desk) {
@@ -181,15 +218,20 @@ func TestProvingHealth(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, planOf("a"), deskOptions())
-			d.see("a", old)
-			d.listed()
-			d.sync("a")
-			d.see("a", succeeded)
-			d.state("a", verifying)
-			run(t, d)
+			run(t, landedDesk(t))
 		})
 	}
+}
+
+// landedDesk has one Application whose operation has just succeeded.
+func landedDesk(t *testing.T) *desk {
+	d := newDesk(t, planOf("a"), deskOptions())
+	d.see("a", old)
+	d.listed()
+	d.sync("a")
+	d.see("a", succeeded)
+	d.state("a", verifying)
+	return d
 }
 
 func TestWhatAnInterruptedRunHasLeftOutIsFoundWhenItIsRunAgain(t *testing.T) {

@@ -79,7 +79,7 @@ func BaseLeaf(l *Live, m Mode) string {
 // LiveLeaf is BaseLeaf with what is wrong in brackets. Only two things count as wrong, so that
 // plans stay quiet: the Application has drifted from what was deployed, or its last rollout is
 // unproven (proven is the base leaf that a rollout has last seen done and healthy). With accept,
-// being out of sync at its target is not wrong for a proven one: Options.AcceptOutOfSync.
+// being out of sync at its target is not wrong for a proven one, unless its resources are gone: Options.AcceptOutOfSync.
 func LiveLeaf(l *Live, m Mode, proven string, accept bool) string {
 	base := BaseLeaf(l, m)
 	if what := l.wrong(m, base == proven, accept); what != "" {
@@ -101,7 +101,7 @@ func (l *Live) wrong(m Mode, proven, accept bool) string {
 		return "Deleting"
 	case m == ModeWrite:
 		return ""
-	case accept && proven && l.specDeployed():
+	case accept && proven && l.specDeployed() && l.Health.Type != Missing:
 		return ""
 	case m == ModeSync && l.drifted(), m == ModeManual && (l.drifted() || l.Sync.Status == OutOfSync):
 		return OutOfSync

@@ -105,6 +105,31 @@ func TestLiveLeaf(t *testing.T) {
 	}
 }
 
+func TestLiveLeafWhereBeingOutOfSyncIsAccepted(t *testing.T) {
+	const base = "main@1111111 #new"
+	outOfSync := compared(OutOfSync, pinned)
+	for name, c := range map[string]struct {
+		edit   func(*Live)
+		proven string
+		want   string
+	}{
+		"proven and out of sync":                    {with(there, outOfSync), base, base},
+		"unproven and out of sync":                  {with(there, outOfSync), "", base + " (OutOfSync)"},
+		"proven, and its resources are gone":        {with(there, outOfSync, health(Missing)), base, base + " (OutOfSync)"},
+		"proven, in sync, and said to be Missing":   {with(there, health(Missing)), base, base},
+		"proven, and another source was deployed":   {with(there, func(l *Live) { l.Deployed.OfSpec = false }), base, base + " (OutOfSync)"},
+		"proven, out of sync with a newer revision": {with(there, compared(OutOfSync, sha(9)), health(Missing)), base, base},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &Live{Name: "a"}
+			c.edit(l)
+			if got := LiveLeaf(l, ModeSync, c.proven, true); got != c.want {
+				t.Fatalf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func with(edits ...func(*Live)) func(*Live) {
 	return func(l *Live) {
 		for _, e := range edits {
