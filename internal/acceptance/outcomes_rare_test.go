@@ -234,7 +234,7 @@ func (o *outcome) wakeUp(ctx context.Context) error {
 	})
 }
 
-func TestAccARolloutOutlivesThatTheStateOfItsOperationIsWiped(t *testing.T) {
+func TestAccARolloutOutlivesThatItsOperationIsWiped(t *testing.T) {
 	runs := func(s *appState) bool {
 		return s != nil && s.Pending && s.Phase == "Running" && strings.Contains(s.Message, "waiting for healthy state")
 	}
@@ -242,9 +242,13 @@ func TestAccARolloutOutlivesThatTheStateOfItsOperationIsWiped(t *testing.T) {
 		waves bool // the operation runs until the first one is healthy
 		what  string
 		seen  func(*appState) bool
+		wiped []string
+		asked int // how often the operation is asked for
 	}{
-		"while it runs": {true, "runs", runs},
-		"after its success, before all of it is healthy": {false, "is progressing", progressing},
+		"its state, while it runs":                                  {true, "runs", runs, []string{"status", "operationState"}, 1},
+		"its state, after its success, before all of it is healthy": {false, "is progressing", progressing, []string{"status", "operationState"}, 1},
+		// Argo CD works on it no more, and its state says for ever that it runs.
+		"what asked for it, while it runs": {true, "runs", runs, []string{"operation"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newWatchedOutcome(t)
@@ -260,7 +264,7 @@ func TestAccARolloutOutlivesThatTheStateOfItsOperationIsWiped(t *testing.T) {
 					return err
 				}
 				err := f.edit(ctx, qa, func(app *unstructured.Unstructured) error {
-					unstructured.RemoveNestedField(app.Object, "status", "operationState")
+					unstructured.RemoveNestedField(app.Object, when.wiped...)
 					return nil
 				})
 				if err != nil {
@@ -268,10 +272,11 @@ func TestAccARolloutOutlivesThatTheStateOfItsOperationIsWiped(t *testing.T) {
 				}
 				// One that runs may begin anew, and deploy once more what is not healthy.
 				return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-					return !o.r.get(qa).Pending, f.setHealth(ctx, qa, "Healthy")
+					s := o.r.get(qa)
+					return !s.Pending && s.Phase != "Running", f.setHealth(ctx, qa, "Healthy")
 				})
 			}), "2", "qa")
-			f.must(o.r.operations(1, f.apps("dev", "qa", "prod")...))
+			f.must(o.r.operations(1, f.apps("dev", "prod")...), o.r.operations(when.asked, qa))
 		})
 	}
 }
