@@ -68,6 +68,9 @@ type Target struct {
 	Hash string `json:"hash"`
 	// Revisions are absent where they were not known when the rollout began.
 	Revisions []string `json:"revisions,omitempty"`
+	// AcceptOutOfSync and AcceptSuspended are what the rollout took for done (rollout.Options).
+	AcceptOutOfSync bool `json:"acceptOutOfSync,omitempty"`
+	AcceptSuspended bool `json:"acceptSuspended,omitempty"`
 }
 
 // Rollout is one entry of the history of a set.

@@ -10,11 +10,14 @@ import (
 
 // recordedTargets are those of a plan, for the record: with the revisions that the run has resolved, as
 // far as it has.
-func recordedTargets(p rollout.Plan, o rollout.Outcome) map[string]argocd.Target {
+func recordedTargets(p rollout.Plan, s settings, o rollout.Outcome) map[string]argocd.Target {
 	targets := make(map[string]argocd.Target, len(p.Apps))
 	for i := range p.Apps {
 		d := &p.Apps[i]
-		t := argocd.Target{Step: stepName(p, d.Step), Mode: string(d.Mode), Hash: d.Hash}
+		t := argocd.Target{
+			Step: stepName(p, d.Step), Mode: string(d.Mode), Hash: d.Hash,
+			AcceptOutOfSync: s.acceptOutOfSync, AcceptSuspended: s.suspended == rollout.SuspendedAccept,
+		}
 		if d.Mode == rollout.ModeSync {
 			t.Revisions = revisionsOf(d, o)
 		}

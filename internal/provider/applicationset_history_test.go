@@ -42,8 +42,9 @@ func TestTheRecordTellsHowLongEachStepTook(t *testing.T) {
 			t.Errorf("a step is recorded as %+v, not %+v", o, want[i])
 		}
 	}
-	targets := recordedTargets(a.plan, a.outcome)
-	if got := targets["a"]; got.Step != "step 01" || got.Mode != "sync" || len(got.Revisions) != 1 {
+	a.settings.acceptOutOfSync, a.settings.suspended = true, rollout.SuspendedAccept
+	targets := recordedTargets(a.plan, a.settings, a.outcome)
+	if got := targets["a"]; got.Step != "step 01" || got.Mode != "sync" || len(got.Revisions) != 1 || !got.AcceptOutOfSync || !got.AcceptSuspended {
 		t.Errorf("the target is recorded as %+v", got)
 	}
 	if got := targets["d"]; got.Step != rollout.NoStepLabel || got.Mode != "write" {

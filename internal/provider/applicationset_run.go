@@ -73,7 +73,7 @@ func (a *apply) begin(ctx context.Context) diag.Diagnostics {
 	a.record.ApplicationSet = named(a.owner, a.content.document)
 	a.rememberPrevious()
 	a.provenBefore, a.record.Proven = a.record.Proven, a.stillProven()
-	a.record.Targets = recordedTargets(a.plan, a.outcome)
+	a.record.Targets = recordedTargets(a.plan, a.settings, a.outcome)
 	a.record.Rollouts = append(a.record.Rollouts, argocd.Rollout{ID: a.runID, Started: time.Now().UTC(), Actor: actor()})
 	if extra := len(a.record.Rollouts) - argocd.KeptRollouts; extra > 0 {
 		a.record.Rollouts = a.record.Rollouts[extra:]
@@ -133,7 +133,7 @@ func (a *apply) end(ctx context.Context) diag.Diagnostics {
 		a.record.State = argocd.StateComplete
 	}
 	a.record.Proven = a.nowProven()
-	a.record.Targets = recordedTargets(a.plan, a.outcome)
+	a.record.Targets = recordedTargets(a.plan, a.settings, a.outcome)
 	a.ended(&a.record.Rollouts[len(a.record.Rollouts)-1], time.Now().UTC())
 	if err := a.client.SaveRecord(ctx, a.owner, a.record); err != nil {
 		diags.Append(a.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s after the rollout", a.owner), err))

@@ -164,7 +164,10 @@ func appStandings(live []rollout.Live, targets map[string]argocd.Target) map[str
 		var want *rollout.Target
 		a := appStanding{step: l.StepLabel, sync: l.Sync.Status, health: l.Health.Type, revision: strings.Join(l.DeployedRevisions(), ", ")}
 		if t, ok := targets[l.Name]; ok {
-			want = &rollout.Target{Step: t.Step, Mode: rollout.Mode(t.Mode), Hash: t.Hash, Revisions: t.Revisions}
+			want = &rollout.Target{
+				Step: t.Step, Mode: rollout.Mode(t.Mode), Hash: t.Hash, Revisions: t.Revisions,
+				AcceptOutOfSync: t.AcceptOutOfSync, AcceptSuspended: t.AcceptSuspended,
+			}
 			a.step = t.Step
 		}
 		status, message := rollout.Standing(l, want)

@@ -10,6 +10,9 @@ type Target struct {
 	Hash string
 	// Revisions are nil where the run was still to find them out.
 	Revisions []string
+	// AcceptOutOfSync and AcceptSuspended are what that run took for done: see Options.
+	AcceptOutOfSync bool
+	AcceptSuspended bool
 }
 
 // Standing tells where an Application stands by what is live, without a run to ask: also while
@@ -40,15 +43,15 @@ func Standing(l *Live, want *Target) (Phase, string) {
 	case o.Phase == Failed || o.Phase == Error:
 		return PhaseFailed, joinNonEmpty("the last operation failed", o.Message)
 	case want.Mode == ModeWrite:
-		return l.standsByHealth()
+		return l.standsByHealth(want)
 	case want.Mode == ModeManual && l.Deployed.ID <= l.ManualAfter:
 		return PhasePending, "manual step: somebody is to sync it"
 	case want.Mode == ModeSync && want.Revisions != nil && !slices.Equal(l.deployedRevisions(), want.Revisions):
 		return PhaseWaiting, "its target revision is not deployed yet"
-	case l.drifted():
+	case l.drifted() && !(want.AcceptOutOfSync && l.specDeployed() && l.Health.Type != Missing):
 		return PhaseWaiting, "what is live differs from what was deployed"
 	}
-	return l.standsByHealth()
+	return l.standsByHealth(want)
 }
 
 // brokenSince tells that the target is deployed, and that the comparison which failed was one with a
@@ -61,10 +64,10 @@ func (l *Live) brokenSince(want *Target) bool {
 }
 
 // standsByHealth is the standing of an Application that is deployed.
-func (l *Live) standsByHealth() (Phase, string) {
+func (l *Live) standsByHealth(want *Target) (Phase, string) {
 	said := joinNonEmpty("health "+orUnknown(l.Health.Type), l.Health.Message)
 	switch {
-	case l.Health.Type == Healthy:
+	case l.Health.Type == Healthy, l.Health.Type == Suspended && want.AcceptSuspended:
 		return PhaseHealthy, ""
 	case l.Health.Type == Progressing || l.Health.Type == Suspended:
 		return PhaseProgressing, said

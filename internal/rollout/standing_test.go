@@ -8,6 +8,7 @@ import (
 func TestWhereAnApplicationStandsIsToldByWhatIsLive(t *testing.T) {
 	target := &Target{Step: "step 01: x", Mode: ModeSync, Hash: "new", Revisions: []string{pinned}}
 	manual := &Target{Mode: ModeManual, Hash: "new"}
+	accepting := &Target{Mode: ModeSync, Hash: "new", Revisions: []string{pinned}, AcceptOutOfSync: true, AcceptSuspended: true}
 	pending := func(l *Live) { l.Operation.Pending = "token" }
 	comparisonError := failsWith("ComparisonError", "cannot render")
 	failed := func(l *Live) { l.Operation.Phase, l.Operation.Message = Failed, "no such path" }
@@ -37,6 +38,12 @@ func TestWhereAnApplicationStandsIsToldByWhatIsLive(t *testing.T) {
 		{"a comparison that fails, and nothing is deployed", &Target{Mode: ModeSync, Hash: "new"}, []func(*Live){func(l *Live) { l.Hash = "new" }, compared(SyncUnknown, sha(7)), comparisonError}, PhaseFailed, "cannot render"},
 		{"a newer commit that cannot be compared, and is the target of automated sync", &Target{Mode: ModeAutomated, Hash: "new"}, []func(*Live){there, compared(SyncUnknown, sha(7)), comparisonError}, PhaseFailed, "cannot render"},
 		{"a spec that is not valid, whatever was compared", target, []func(*Live){there, compared(SyncUnknown, sha(7)), failsWith("InvalidSpecError", "no project")}, PhaseFailed, "no project"},
+		{"out of sync", target, []func(*Live){there, compared(OutOfSync, pinned)}, PhaseWaiting, "differs"},
+		{"out of sync, which the run accepts", accepting, []func(*Live){there, compared(OutOfSync, pinned)}, PhaseHealthy, ""},
+		{"out of sync, which the run accepts, and its resources are gone", accepting, []func(*Live){there, compared(OutOfSync, pinned), health(Missing)}, PhaseWaiting, "differs"},
+		{"out of sync, which the run accepts, and another spec is deployed", accepting, []func(*Live){there, func(l *Live) { l.Deployed.OfSpec = false }}, PhaseWaiting, "differs"},
+		{"suspended", target, []func(*Live){there, health(Suspended)}, PhaseProgressing, "Suspended"},
+		{"suspended, which the run accepts", accepting, []func(*Live){there, health(Suspended)}, PhaseHealthy, ""},
 		{"an old failure before its turn", target, []func(*Live){old, failed}, PhaseWaiting, "spec"},
 		{"degraded", target, []func(*Live){there, health(Degraded)}, PhaseFailed, "health Degraded"},
 		{"still progressing", target, []func(*Live){there, health(Progressing)}, PhaseProgressing, "health Progressing"},
