@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 )
@@ -15,6 +16,9 @@ const (
 	answerTimeout = 30 * time.Second
 	// watchTimeout is how long a watch may take to begin.
 	watchTimeout = 10 * time.Second
+	// longestRetryAfter is how many seconds a server can make client-go wait before it repeats a request,
+	// which it does up to ten times on its own, before anything here hears of it.
+	longestRetryAfter = 10
 )
 
 // settleTime is for how long after a failure to reach it an API server may refuse what is granted: one
@@ -35,6 +39,8 @@ func (o *outages) recent() bool {
 	last := o.last.Load()
 	return last != 0 && o.now().Sub(time.Unix(0, last)) < settleTime
 }
+
+const retryAfter = "Retry-After"
 
 // answerLimit is a transport that waits for answers only so long.
 type answerLimit struct {
@@ -98,6 +104,9 @@ func (l *answerLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch response.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		l.outages.note()
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get(retryAfter)); err == nil && seconds > longestRetryAfter {
+		response.Header.Set(retryAfter, strconv.Itoa(longestRetryAfter))
 	}
 	if isWatch(r) {
 		timer.Stop()

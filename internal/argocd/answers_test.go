@@ -22,6 +22,31 @@ import (
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
 )
 
+func TestAServerCannotMakeAClientWaitForHours(t *testing.T) {
+	asked := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", asked)
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	limit := &answerLimit{next: http.DefaultTransport, timeout: time.Minute, watch: time.Minute, outages: &outages{now: time.Now}}
+	for said, heard := range map[string]string{"86400": "10", "11": "10", "10": "10", "1": "1", "0": "0", "-3": "-3", "soon": "soon"} {
+		asked = said
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := limit.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := response.Header.Get("Retry-After"); got != heard {
+			t.Errorf("Retry-After %s is heard as %q, not %s", said, got, heard)
+		}
+	}
+}
+
 func TestAnAnswerThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("begins") != "" {
@@ -33,8 +58,11 @@ func TestAnAnswerThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	client := &http.Client{Transport: &answerLimit{next: http.DefaultTransport, timeout: 50 * time.Millisecond, watch: 40 * time.Millisecond, outages: &outages{now: time.Now}}}
-	ask := func(ctx context.Context, query string) error {
+	through := func(timeout, watch time.Duration) *http.Client {
+		return &http.Client{Transport: &answerLimit{next: http.DefaultTransport, timeout: timeout, watch: watch, outages: &outages{now: time.Now}}}
+	}
+	hasty, patient := through(50*time.Millisecond, 40*time.Millisecond), through(time.Minute, time.Second)
+	ask := func(ctx context.Context, client *http.Client, query string) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"?"+query, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -50,23 +78,23 @@ func TestAnAnswerThatDoesNotComeIsNotWaitedForForEver(t *testing.T) {
 	for name, query := range map[string]string{
 		"no answer at all": "", "half an answer": "begins=1", "a watch that does not begin": "watch=true",
 	} {
-		err := ask(t.Context(), query)
+		err := ask(t.Context(), hasty, query)
 		var late *noAnswerError
 		if !errors.As(err, &late) || !transient(err) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
-	if err := ask(t.Context(), "begins=1&ends=1"); err != nil {
+	if err := ask(t.Context(), patient, "begins=1&ends=1"); err != nil {
 		t.Errorf("a whole answer: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 	defer cancel()
-	if err := ask(ctx, "begins=1&watch=true"); !errors.Is(err, context.DeadlineExceeded) {
+	if err := ask(ctx, patient, "begins=1&watch=true"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a watch that has begun ends with %v, want that of its caller", err)
 	}
 	cancelled, end := context.WithCancel(t.Context())
 	end()
-	if err := ask(cancelled, ""); !errors.Is(err, context.Canceled) {
+	if err := ask(cancelled, patient, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that gives up gets %v", err)
 	}
 }
