@@ -23,10 +23,11 @@ func endWithTerraform() {
 	lost := make(chan os.Signal, 1)
 	signal.Notify(lost, syscall.SIGPIPE)
 
-	terraform := os.Getppid()
+	// go-plugin makes os.Stderr another pipe, which it reads itself, as soon as it serves.
+	terraform, log := os.Getppid(), os.Stderr.Fd()
 	go func() {
 		// Of a Terraform that was killed before we came to look, only the log tells.
-		for os.Getppid() == terraform && !unread(os.Stderr.Fd()) {
+		for os.Getppid() == terraform && !unread(log) {
 			time.Sleep(parentInterval)
 		}
 		time.Sleep(orphanGrace)
