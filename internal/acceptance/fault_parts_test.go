@@ -42,7 +42,7 @@ func TestAccPartsOfTheControlPlaneFail(t *testing.T) {
 			})
 		}},
 		{"the application controller does not come back", false, (*breakdown).controllerStaysAway},
-		{"the repo server is away for a moment", false, (*breakdown).repoServerIsAway},
+		{"the repo server is away for a moment", true, (*breakdown).repoServerIsAway},
 		{"the repo server does not come back", false, (*breakdown).repoServerStaysAway},
 	} {
 		if test.soak && !soaks() {

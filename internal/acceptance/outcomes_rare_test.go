@@ -79,11 +79,17 @@ func (o *outcome) ends(untouched ...string) {
 }
 
 func TestAccHealthThatIsUnknownOrMissingStopsTheRollout(t *testing.T) {
-	for name, c := range map[string]struct{ health, summary string }{
-		"a health check says Unknown":                    {"Unknown", "Application health unknown"},
-		"a health check says what Argo CD does not know": {"Splendid", "Application health unknown"},
-		"a health check says Missing":                    {"Missing", "Resources missing"},
+	for name, c := range map[string]struct {
+		health, summary string
+		soak            bool // in a soak only
+	}{
+		"a health check says Unknown":                    {"Unknown", "Application health unknown", false},
+		"a health check says what Argo CD does not know": {"Splendid", "Application health unknown", true},
+		"a health check says Missing":                    {"Missing", "Resources missing", false},
 	} {
+		if c.soak && !soaks() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			o := newOutcome(t, nil)
 			o.f.unhealthy(c.health, "2", "qa")
@@ -101,10 +107,14 @@ func TestAccResourcesThatAreDeletedDuringARolloutAreMissed(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings obj
 		words    []string
+		soak     bool // in a soak only
 	}{
-		"being out of sync is the failure":         {nil, []string{"Application out of sync", "OutOfSync", "argocd app diff argocd/"}},
-		"their absence is, where that is accepted": {obj{"accept_out_of_sync": true}, []string{"Resources missing", "argocd app get argocd/"}},
+		"being out of sync is the failure":         {nil, []string{"Application out of sync", "OutOfSync", "argocd app diff argocd/"}, false},
+		"their absence is, where that is accepted": {obj{"accept_out_of_sync": true}, []string{"Resources missing", "argocd app get argocd/"}, true},
 	} {
+		if c.soak && !soaks() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			o := newWatchedOutcome(t)
 			maps.Copy(o.s.Rollout, c.settings)
@@ -243,13 +253,17 @@ func TestAccARolloutOutlivesThatItsOperationIsWiped(t *testing.T) {
 		what  string
 		seen  func(*appState) bool
 		wiped []string
-		asked int // how often the operation is asked for
+		asked int  // how often the operation is asked for
+		soak  bool // in a soak only
 	}{
-		"its state, while it runs":                                  {true, "runs", runs, []string{"status", "operationState"}, 1},
-		"its state, after its success, before all of it is healthy": {false, "is progressing", progressing, []string{"status", "operationState"}, 1},
+		"its state, while it runs":                                  {true, "runs", runs, []string{"status", "operationState"}, 1, true},
+		"its state, after its success, before all of it is healthy": {false, "is progressing", progressing, []string{"status", "operationState"}, 1, true},
 		// Argo CD works on it no more, and its state says for ever that it runs.
-		"what asked for it, while it runs": {true, "runs", runs, []string{"operation"}, 2},
+		"what asked for it, while it runs": {true, "runs", runs, []string{"operation"}, 2, false},
 	} {
+		if when.soak && !soaks() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			o := newWatchedOutcome(t)
 			f, qa := o.f, o.f.app("qa")

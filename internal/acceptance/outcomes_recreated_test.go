@@ -41,9 +41,10 @@ func TestAccAnApplicationThatIsDeletedAndMadeAnewDuringARollout(t *testing.T) {
 		suffix, during string // recreated is the first while the second is progressing
 		ours           bool
 		stops          []string // empty where the rollout goes on
+		soak           bool     // in a soak only
 	}{
 		"before its turn, like it was: it is rolled out all the same": {
-			suffix: "qa", during: "dev", ours: true,
+			suffix: "qa", during: "dev", ours: true, soak: true,
 		},
 		"before its turn, and not ours any more: nothing is written to it": {
 			suffix: "qa", during: "dev",
@@ -54,13 +55,16 @@ func TestAccAnApplicationThatIsDeletedAndMadeAnewDuringARollout(t *testing.T) {
 			stops: []string{"Application vanished", "Somebody has deleted it", "terraform apply"},
 		},
 		"after its turn, like it was: the next step waits until it is healthy again": {
-			suffix: "dev", during: "qa", ours: true,
+			suffix: "dev", during: "qa", ours: true, soak: true,
 		},
 		"after its turn, and not ours any more: it is gone, and so the rollout stops": {
-			suffix: "dev", during: "qa",
+			suffix: "dev", during: "qa", soak: true,
 			stops: []string{"the Application is gone", "argocd app get argocd/"},
 		},
 	} {
+		if c.soak && !soaks() {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			o := newWatchedOutcome(t)
 			f, app := o.f, o.f.app(c.suffix)
