@@ -175,6 +175,17 @@ func (d *desk) answer(r Result) {
 	d.collect()
 }
 
+// unchangedTwice has what is wrong confirmed: for more than a grace it is as it is, and two refreshes say so.
+func (d *desk) unchangedTwice(name string) {
+	d.t.Helper()
+	for range 2 {
+		d.pass(11 * time.Second)
+		d.accept(d.asked(name, Refresh))
+		d.pass(time.Millisecond)
+		d.answered(name)
+	}
+}
+
 // answered lets Argo CD answer the refresh that is outstanding.
 func (d *desk) answered(name string, edits ...func(*Live)) {
 	d.see(name, append(edits, func(l *Live) { l.RefreshID = "" })...)

@@ -193,12 +193,7 @@ func TestAcceptingOutOfSync(t *testing.T) {
 			d.sync("a")
 			d.see("a", succeeded)
 			d.see("a", compared(SyncUnknown, pinned), health(Healthy), failsWith("ComparisonError", "cannot render"))
-			for range 2 {
-				d.pass(11 * time.Second)
-				d.accept(d.asked("a", Refresh))
-				d.pass(time.Millisecond)
-				d.answered("a")
-			}
+			d.unchangedTwice("a")
 			d.failed("a", KindComparison, "cannot render")
 		},
 		"resumed: what was synced to its target is not synced again": func(t *testing.T) {

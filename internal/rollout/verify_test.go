@@ -75,22 +75,12 @@ func TestProvingHealth(t *testing.T) {
 		},
 		"a comparison error at the pin is the failure": func(t *testing.T, d *desk) {
 			d.see("a", compared(SyncUnknown, pinned), health(Healthy), failsWith("ComparisonError", "cannot render"))
-			for range 2 {
-				d.pass(11 * time.Second)
-				d.accept(d.asked("a", Refresh))
-				d.pass(time.Millisecond)
-				d.answered("a")
-			}
+			d.unchangedTwice("a")
 			d.failed("a", KindComparison, "cannot render")
 		},
 		"an invalid spec fails with its condition": func(t *testing.T, d *desk) {
 			d.see("a", compared(SyncUnknown, pinned), health(HealthUnknown), failsWith("InvalidSpecError", "project p does not exist"))
-			for range 2 {
-				d.pass(11 * time.Second)
-				d.accept(d.asked("a", Refresh))
-				d.pass(time.Millisecond)
-				d.answered("a")
-			}
+			d.unchangedTwice("a")
 			d.failed("a", KindInvalid, "project p does not exist")
 		},
 		"an error that Argo CD has no name for is an invalid Application, unless its text tells more": func(t *testing.T, _ *desk) {
@@ -99,12 +89,7 @@ func TestProvingHealth(t *testing.T) {
 				d.see("a", compared(SyncUnknown, pinned), health(HealthUnknown), func(l *Live) {
 					l.Errors = []Condition{{Type: "UnknownError", Message: "error getting cluster by name", Kind: cause}}
 				})
-				for range 2 {
-					d.pass(11 * time.Second)
-					d.accept(d.asked("a", Refresh))
-					d.pass(time.Millisecond)
-					d.answered("a")
-				}
+				d.unchangedTwice("a")
 				d.failed("a", want, "UnknownError: error getting cluster by name")
 			}
 		},
