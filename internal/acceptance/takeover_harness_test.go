@@ -104,25 +104,29 @@ func (f *fixture) inCluster(suffixes ...string) *unstructured.Unstructured {
 // awaitAdopted waits until the controller says that all Applications of the set, n of them, are Healthy.
 func (f *fixture) awaitAdopted(n int) {
 	f.Helper()
-	f.until("the ApplicationSet is at rest", func() bool {
-		set, err := f.client.Resource(appSets).Namespace(argoNamespace).Get(f.ctx(), f.name, metav1.GetOptions{})
-		if err != nil {
-			f.Fatal(err)
+	f.until("the ApplicationSet is at rest", func() bool { return f.adopted(n) })
+}
+
+// adopted tells whether the controller says that all Applications of the set, n of them, are Healthy, and that no rollout is on.
+func (f *fixture) adopted(n int) bool {
+	f.Helper()
+	set, err := f.client.Resource(appSets).Namespace(argoNamespace).Get(f.ctx(), f.name, metav1.GetOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	entries, _, _ := unstructured.NestedSlice(set.Object, "status", "applicationStatus")
+	for _, entry := range entries {
+		if entry.(map[string]any)["status"] != "Healthy" {
+			return false
 		}
-		entries, _, _ := unstructured.NestedSlice(set.Object, "status", "applicationStatus")
-		for _, entry := range entries {
-			if entry.(map[string]any)["status"] != "Healthy" {
-				return false
-			}
+	}
+	conditions, _, _ := unstructured.NestedSlice(set.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == "RolloutProgressing" && c["status"] == "True" {
+			return false
 		}
-		conditions, _, _ := unstructured.NestedSlice(set.Object, "status", "conditions")
-		for _, c := range conditions {
-			if c := c.(map[string]any); c["type"] == "RolloutProgressing" && c["status"] == "True" {
-				return false
-			}
-		}
-		return len(entries) == n && len(conditions) > 0 && f.controlled() == n
-	})
+	}
+	return len(entries) == n && len(conditions) > 0 && f.controlled() == n
 }
 
 // controlled is how many Applications of the fixture have a controller.
