@@ -10,8 +10,10 @@ const mostNames = 10
 
 // CheckSteps warns of steps without Applications, Applications in several steps
 // and Applications in no step: what Argo CD reports as InvalidRolloutConfig or
-// not at all. What depends on an Unknown is left out. The summaries tell the
-// three apart: [SummaryEmptyStep], [SummaryOverlap], [SummaryUnselected].
+// not at all. An Application of a manual step that keeps no history is an error:
+// only its history tells that a person has synced it. What depends on an Unknown
+// is left out. The summaries tell the four apart: [SummaryEmptyStep],
+// [SummaryOverlap], [SummaryUnselected], [SummaryNoHistory].
 func (s *Set) CheckSteps(apps []Application) Issues {
 	if s.Strategy.Unknown || s.Strategy.Type != RollingSync {
 		return nil
@@ -19,7 +21,7 @@ func (s *Set) CheckSteps(apps []Application) Issues {
 	path := Path{"spec", "strategy", "rollingSync", "steps"}
 	labels := s.Strategy.Labels()
 	used := make([]bool, len(labels))
-	var overlaps, unselected []string
+	var overlaps, unselected, forgetful []string
 	for _, app := range apps {
 		steps, maybe := s.Strategy.StepsFor(app)
 		for _, i := range append(append([]int{}, steps...), maybe...) {
@@ -31,6 +33,9 @@ func (s *Set) CheckSteps(apps []Application) Issues {
 				names[n] = fmt.Sprintf("%q", labels[i])
 			}
 			overlaps = append(overlaps, fmt.Sprintf("%s: %s", displayName(app), strings.Join(names, ", ")))
+		}
+		if len(steps) > 0 && s.Strategy.Steps[steps[0]].MaxUpdate.Manual() && keepsNoHistory(app) {
+			forgetful = append(forgetful, displayName(app))
 		}
 		if len(steps)+len(maybe) == 0 {
 			unselected = append(unselected, displayName(app))
@@ -48,7 +53,19 @@ func (s *Set) CheckSteps(apps []Application) Issues {
 	if len(unselected) > 0 {
 		issues.warn(path, SummaryUnselected, "No step selects these Applications:\n"+nameList(unselected))
 	}
+	if len(forgetful) > 0 {
+		issues.fail(Path{"spec", "template", "spec", "revisionHistoryLimit"}, SummaryNoHistory,
+			"The limit is 0 for these Applications of a step with maxUpdate 0, where the rollout waits until a person has synced each: "+
+				"without a history it cannot see that. Leave the limit out, or set 1 or more:\n"+nameList(forgetful))
+	}
 	return issues.sorted()
+}
+
+// keepsNoHistory tells that Argo CD is to keep no entry of the Application's syncs.
+func keepsNoHistory(app Application) bool {
+	spec, _ := app.Object["spec"].(map[string]any)
+	limit, known := spec["revisionHistoryLimit"].(int64)
+	return known && limit == 0
 }
 
 func displayName(app Application) string {

@@ -104,4 +104,5 @@ const (
 	SummaryEmptyStep        = "Step without Applications"
 	SummaryOverlap          = "Application in several steps"
 	SummaryUnselected       = "Application in no step"
+	SummaryNoHistory        = "No history in a manual step"
 )

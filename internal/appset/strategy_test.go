@@ -291,6 +291,33 @@ rollingSync:
 	}
 }
 
+func TestCheckStepsRefusesAManualStepThatKeepsNoHistory(t *testing.T) {
+	for name, test := range map[string]struct {
+		maxUpdate, limit string
+		refused          bool
+	}{
+		"no history in a manual step":       {"0", "0", true},
+		"the same, as a percentage":         {"0%", "0", true},
+		"some history in a manual step":     {"0", "1", false},
+		"no history in any other step":      {"1", "0", false},
+		"a limit that is not known yet":     {"0", "UNKNOWN", false},
+		"the default in a manual step":      {"0", "null", false},
+		"a step without a limit of its own": {"null", "0", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := put(baseSpec(t), "strategy", tree(t, "type: RollingSync\nrollingSync:\n  steps:\n  - maxUpdate: "+test.maxUpdate+"\n")) // selects all
+			if test.limit != "null" {
+				spec = put(spec, "template.spec.revisionHistoryLimit", tree(t, "s: "+test.limit)["s"])
+			}
+			set, apps := render(t, spec)
+			got := set.CheckSteps(apps).Errors()
+			if test.refused != (len(got) == 1 && got[0].Summary == SummaryNoHistory && strings.Contains(got[0].Detail, "a-app")) || !test.refused && len(got) > 0 {
+				t.Errorf("issues: %s", got)
+			}
+		})
+	}
+}
+
 func TestCheckStepsListsAFewNamesOnly(t *testing.T) {
 	set := &Set{Strategy: Strategy{Type: RollingSync, Steps: []Step{{Match: []MatchExpression{{"env", OperatorIn, []string{"dev"}}}}}}}
 	apps := []Application{{Name: "dev", Labels: map[string]any{"env": "dev"}}}

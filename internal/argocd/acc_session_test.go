@@ -1,12 +1,14 @@
 package argocd
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
@@ -139,7 +141,7 @@ func TestAccWriteOverARunningOperationIsRefused(t *testing.T) {
 	}
 
 	// Terminating another operation than the one that runs changes nothing.
-	r.ok(rollout.Action{Verb: rollout.Terminate, App: "acc-running", Version: running.Version, Token: "t-0"})
+	r.again(rollout.Action{Verb: rollout.Terminate, App: "acc-running", Token: "t-0"})
 	if now := Facts(l.get("acc-running"), nil); now.Operation.Phase != rollout.Running {
 		t.Errorf("the end of another operation was asked for, and the phase is %s", now.Operation.Phase)
 	}
@@ -273,4 +275,49 @@ func TestAccDeletionTakesTheResourcesOrLeavesThem(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A refresh may be under way when somebody puts another Application of the same name in the place of ours.
+func TestAccRefreshOfAnApplicationThatWasReplacedTouchesNobodyElses(t *testing.T) {
+	l := newLab(t, "acc-replaced")
+	l.commit("1", 0)
+	apps, app := l.client.apps(l.owner.Namespace), l.rendered("acc-replaced", nil)
+	delete(dict(app, "metadata"), "finalizers")
+	r := l.session(SessionOptions{}, app)
+	r.ok(rollout.Action{Verb: rollout.Write, App: "acc-replaced", StepLabel: "step 01"})
+	late := l.client.Session(l.owner, nil, SessionOptions{})
+	late.remember(l.get("acc-replaced"))
+	l.must(apps.Delete(l.ctx, "acc-replaced", metav1.DeleteOptions{}))
+	r.until("the end of ours", func(e rollout.Event) bool { return e.Name == "acc-replaced" && e.Live == nil })
+
+	theirs := l.rendered("acc-replaced", nil)
+	theirs["apiVersion"], theirs["kind"] = "argoproj.io/v1alpha1", "Application"
+	delete(dict(theirs, "metadata"), "finalizers")
+	created, err := apps.Create(l.ctx, &unstructured.Unstructured{Object: theirs}, metav1.CreateOptions{})
+	l.must(err)
+	l.Cleanup(func() { _ = apps.Delete(context.Background(), "acc-replaced", metav1.DeleteOptions{}) })
+	changes, err := apps.Watch(l.ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion(), FieldSelector: "metadata.name=acc-replaced"})
+	l.must(err)
+	defer changes.Stop()
+	ours := late.latest("acc-replaced")
+	bare := ours.DeepCopy()
+	bare.SetAnnotations(nil)
+	for name, seen := range map[string]*unstructured.Unstructured{"with annotations": ours, "without annotations": bare} {
+		late.remember(seen)
+		if result := late.Do(l.ctx, rollout.Action{Verb: rollout.Refresh, App: "acc-replaced", RefreshID: newRefreshID()}); !result.NotFound {
+			t.Errorf("the refresh of one %s gave %+v, want not found", name, result)
+		}
+	}
+	_, err = apps.Patch(l.ctx, "acc-replaced", types.MergePatchType, []byte(`{"metadata":{"labels":{"all":"seen"}}}`), metav1.PatchOptions{})
+	l.must(err)
+	for change := range changes.ResultChan() {
+		now := change.Object.(*unstructured.Unstructured)
+		if now.GetLabels()["all"] != "" {
+			return
+		}
+		if now.GetAnnotations()[refreshAnnotation] != "" {
+			t.Fatalf("the Application of somebody else was asked to be compared: %v", now.GetAnnotations())
+		}
+	}
+	t.Fatal("the watch has ended")
 }

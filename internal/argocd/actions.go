@@ -46,13 +46,14 @@ const (
 
 // refresh asks Argo CD for a comparison that starts after this request. A refresh that stands
 // already may have begun before and would be taken for the answer, so it is waited for. One that
-// stays is overwritten: nobody works on it.
+// stays is overwritten: nobody works on it. It is for exactly this Application: another one of the same
+// name may be somebody else's.
 func (s *Session) refresh(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
-	merge := map[string]any{"metadata": map[string]any{"annotations": refreshRequest(action.RefreshID)}}
 	if len(obj.GetAnnotations()) == 0 {
-		return s.patch(ctx, action.App, types.MergePatchType, merge)
+		return s.overwriteRefresh(ctx, action, obj)
 	}
 	guarded := []map[string]any{
+		onlyOf(obj),
 		{"op": "test", "path": annotationPath(refreshAnnotation), "value": nil},
 		{"op": "add", "path": annotationPath(refreshAnnotation), "value": "normal"},
 		{"op": "add", "path": annotationPath(refreshTimestampAnnotation), "value": action.RefreshID},
@@ -66,7 +67,36 @@ func (s *Session) refresh(ctx context.Context, action rollout.Action, obj *unstr
 			return nil, err
 		}
 	}
-	return s.patch(ctx, action.App, types.MergePatchType, merge)
+	return s.overwriteRefresh(ctx, action, obj)
+}
+
+// overwriteRefresh asks for a comparison whether one is asked for or not.
+func (s *Session) overwriteRefresh(ctx context.Context, action rollout.Action, obj *unstructured.Unstructured) (*rollout.Live, error) {
+	live, err := s.patch(ctx, action.App, types.MergePatchType, map[string]any{
+		"metadata": map[string]any{"uid": obj.GetUID(), "annotations": refreshRequest(action.RefreshID)},
+	})
+	if !unprocessable(err) {
+		return live, err
+	}
+	return s.stillThere(ctx, action.App, obj.GetUID(), err)
+}
+
+// stillThere tells what a request means that was refused with err: that the Application is gone, when
+// another one has its name by now. The answer itself does not say so in a reliable form.
+func (s *Session) stillThere(ctx context.Context, name string, uid types.UID, err error) (*rollout.Live, error) {
+	current, getErr := s.fetch(ctx, name)
+	if getErr != nil {
+		return nil, getErr
+	}
+	if current.GetUID() != uid {
+		return nil, apierrors.NewNotFound(applications.GroupResource(), name)
+	}
+	return s.live(current), err
+}
+
+// onlyOf is the test of a JSON patch that the Application is the one in obj, and not another of its name.
+func onlyOf(obj *unstructured.Unstructured) map[string]any {
+	return map[string]any{"op": "test", "path": "/metadata/uid", "value": obj.GetUID()}
 }
 
 // annotationPath is the JSON pointer of an annotation.
@@ -130,7 +160,7 @@ func (s *Session) terminate(ctx context.Context, action rollout.Action, obj *uns
 // server/application/application.go, 3.6.1), guarded by tests on what runs.
 func (s *Session) terminateRunning(ctx context.Context, obj *unstructured.Unstructured, state map[string]any, token string) (*rollout.Live, error) {
 	const path = "/status/operationState"
-	patch := []map[string]any{{"op": "test", "path": path + "/phase", "value": rollout.Running}}
+	patch := []map[string]any{onlyOf(obj), {"op": "test", "path": path + "/phase", "value": rollout.Running}}
 	if token == "" {
 		patch = append(patch, map[string]any{"op": "test", "path": path + "/startedAt", "value": text(state, "startedAt")})
 	}
@@ -200,13 +230,5 @@ func (s *Session) delete(ctx context.Context, action rollout.Action) (*rollout.L
 	if !apierrors.IsConflict(err) {
 		return nil, err
 	}
-	// The answer does not say in a reliable form which precondition failed.
-	current, getErr := s.fetch(ctx, action.App)
-	if getErr != nil {
-		return nil, getErr
-	}
-	if current.GetUID() != uid {
-		return nil, apierrors.NewNotFound(applications.GroupResource(), action.App)
-	}
-	return s.live(current), err
+	return s.stillThere(ctx, action.App, uid, err)
 }

@@ -186,10 +186,14 @@ func (s *Session) carryOut(ctx context.Context, action rollout.Action) (*rollout
 	return nil, fmt.Errorf("unknown action %q on Application %s", action.Verb, action.App)
 }
 
-// store takes the answer of a write as the newest state.
+// store takes the answer of a write as the newest state. One that has lost our marks meanwhile is not ours any
+// more, as in the watch.
 func (s *Session) store(obj *unstructured.Unstructured, err error) (*rollout.Live, error) {
 	if err != nil {
 		return nil, err
+	}
+	if !s.ours(obj) {
+		return nil, lostMarks(obj)
 	}
 	s.remember(obj)
 	return s.live(obj), nil

@@ -31,14 +31,16 @@ type watched struct {
 	phases map[string]rollout.Phase
 	// early are the Events about Applications that do not exist yet, by name: kubectl describe shows only those
 	// that have the UID.
-	early  map[string][]argocd.AppEvent
+	early map[string][]argocd.AppEvent
+	// uids are those that Applications had when they were last there, by name.
+	uids   map[string]string
 	closed bool
 }
 
 // watch begins to tell what is done to the set. unwatch must be called.
 func (c *connected) watch(ctx context.Context) {
 	s := c.resource.provider.progress
-	w := &watched{format: s.format, phases: map[string]rollout.Phase{}, early: map[string][]argocd.AppEvent{}}
+	w := &watched{format: s.format, phases: map[string]rollout.Phase{}, early: map[string][]argocd.AppEvent{}, uids: map[string]string{}}
 	if s.path != "" {
 		w.file = progress.Open(s.path)
 	}
@@ -75,10 +77,15 @@ func (w *watched) tell(ctx context.Context, e progress.Event) {
 	}
 }
 
-// event makes a Kubernetes Event of a transition. One about an Application that is to be created waits for that.
+// event makes a Kubernetes Event of a transition. One about an Application that is to be created waits for that; one that tells of its
+// end is about the one that was there.
 func (w *watched) event(e progress.Event) {
-	if e.UID != "" {
+	switch {
+	case e.UID != "":
+		w.uids[e.App] = e.UID
 		w.created(e.App, e.UID)
+	case e.Phase == rollout.PhaseDeleted || e.Phase == rollout.PhaseFailed:
+		e.UID = w.uids[e.App]
 	}
 	if e.Phase == "" || e.Phase == rollout.PhaseWaiting || w.phases[e.App] == e.Phase {
 		return
@@ -148,6 +155,7 @@ func (c *connected) unwatch() diag.Diagnostics {
 // roll runs the plan, and tells of it.
 func (a *apply) roll(ctx context.Context, session rollout.Cluster, doing string) {
 	options := a.settings.options(a.plan, a.timeout)
+	options.Namespace = a.owner.Namespace
 	if w := a.watched; w != nil {
 		options.Notes, options.Pulse = w.reporter.Note, progress.Pulse
 		w.reporter.Run(a.plan, a.settings.soakTime, fmt.Sprintf("the %s begins: %s", doing, scope(a.plan)))

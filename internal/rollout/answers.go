@@ -86,7 +86,9 @@ func (e *engine) accepted(a *app, r Result, now time.Time) {
 			e.finish(a, now, "at its target already")
 		}
 	case Refresh, PrepareDelete:
-		a.refresh, a.asked = r.Action.RefreshID, a.sent
+		// What it shows is at least as new as the request. Argo CD's time to answer begins now: before, it may have waited
+		// for other requests of ours.
+		a.refresh, a.refreshSent, a.asked = r.Action.RefreshID, a.sent, now
 		if r.Live != nil {
 			a.askedAt = r.Live.Rank
 		}

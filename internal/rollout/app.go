@@ -60,16 +60,18 @@ type app struct {
 	unsynced    bool // this run has written its spec, but not synced it yet
 	telling     bool // the status right after that was another one than the target's: a matching one is new
 
-	ended    time.Time // when our operation was seen to have ended
-	fresh    time.Time // when the last refresh was answered,
-	freshOf  time.Time // and asked for
-	refresh  string    // the refresh that is not answered yet
-	asked    time.Time // when it, or our operation, was asked for
-	askedAt  uint64    // rank after asking
-	healthy  time.Time
-	troubled time.Time // since when the trouble below stands
-	trouble  Kind
-	said     string
+	ended   time.Time // when our operation was seen to have ended
+	fresh   time.Time // when the last refresh was answered,
+	freshOf time.Time // and asked for
+	refresh string    // the refresh that is not answered yet,
+	askedAt uint64    // rank after asking,
+	// refreshSent is when it was decided on,
+	refreshSent time.Time
+	asked       time.Time // and when the API server had taken it, or our operation
+	healthy     time.Time
+	troubled    time.Time // since when the trouble below stands
+	trouble     Kind
+	said        string
 
 	target  []string // resolved revisions
 	leads   []Source // it finds out what these mean now
@@ -140,7 +142,7 @@ func (a *app) version() string {
 // answered notices that a refresh has been answered.
 func (a *app) answered(now time.Time) {
 	if a.refresh != "" && !a.busy && a.live != nil && a.live.RefreshID == "" && a.live.Rank > a.askedAt {
-		a.refresh, a.fresh, a.freshOf = "", now, a.asked
+		a.refresh, a.fresh, a.freshOf = "", now, a.refreshSent
 	}
 }
 

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -19,7 +20,7 @@ func (e *engine) away(now time.Time) {
 }
 
 // back: everything that has happened until now has been seen. The time without a watch does not
-// count as time of health.
+// count as time of health, nor as silence of Argo CD.
 func (e *engine) back(now time.Time) {
 	lost := time.Duration(0)
 	if !e.since.IsZero() {
@@ -29,14 +30,18 @@ func (e *engine) back(now time.Time) {
 	if !e.soaking.IsZero() {
 		e.soaking = e.soaking.Add(lost)
 	}
-	for _, apps := range append([][]*app{e.noStep}, e.steps...) {
+	for _, apps := range slices.Concat([][]*app{e.noStep}, e.steps, e.groups) {
 		for _, a := range apps {
-			if a.inFlight() && !a.healthy.IsZero() {
-				a.healthy = a.healthy.Add(min(lost, now.Sub(a.healthy)))
-				e.look(a, now)
-			} else if a.state == givingUp {
-				e.look(a, now)
+			if !a.asked.IsZero() {
+				a.asked = a.asked.Add(min(lost, now.Sub(a.asked)))
 			}
+			if !a.inFlight() {
+				continue
+			}
+			if !a.healthy.IsZero() {
+				a.healthy = a.healthy.Add(min(lost, now.Sub(a.healthy)))
+			}
+			e.look(a, now)
 		}
 	}
 }

@@ -51,6 +51,40 @@ func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
 			d.pass(1)
 			d.asked("b", Write)
 		},
+		"the time without a watch is no silence of Argo CD": func(t *testing.T) {
+			d := newDesk(t, planOf("a"), deskOptions())
+			d.see("a", old)
+			d.listed()
+			w := d.asked("a", Write)
+			d.accept(w)
+			d.pass(time.Minute)
+			d.away()
+			d.pass(5 * time.Minute)
+			d.unfailed()
+			d.listed()
+			d.pass(time.Minute - 1)
+			d.unfailed()
+			d.pass(1)
+			d.failed("a", KindSilent, "")
+		},
+		"nor where a refresh is not answered": func(t *testing.T) {
+			d := newDesk(t, planOf("a"), deskOptions())
+			d.see("a", old)
+			d.listed()
+			d.sync("a")
+			d.see("a", succeeded)
+			d.pass(quietDelay)
+			d.accept(d.asked("a", Refresh))
+			d.pass(time.Minute)
+			d.away()
+			d.pass(5 * time.Minute)
+			d.unfailed()
+			d.listed()
+			d.pass(time.Minute - 1)
+			d.unfailed()
+			d.pass(1)
+			d.failed("a", KindSilent, "")
+		},
 		"nothing starts": func(t *testing.T) {
 			p := planOf("a b")
 			p.Steps[0].Limit = 1

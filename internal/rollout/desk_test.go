@@ -26,7 +26,7 @@ var mainBranch = Source{RepoURL: "repo", TargetRevision: "main"}
 func deskOptions() Options {
 	n := 0
 	return Options{
-		AppTimeout: 10 * time.Minute, MinHealthy: 5 * time.Second, DegradedGrace: 30 * time.Second, ErrorGrace: 10 * time.Second,
+		Namespace: "argocd", AppTimeout: 10 * time.Minute, MinHealthy: 5 * time.Second, DegradedGrace: 30 * time.Second, ErrorGrace: 10 * time.Second,
 		DeleteTimeout: 5 * time.Minute, NewID: func() string { n++; return fmt.Sprintf("id-%d", n) },
 	}
 }

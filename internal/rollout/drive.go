@@ -100,9 +100,9 @@ func (a *app) late(now time.Time) bool {
 	return !a.deadline.IsZero() && a.stopped.IsZero() && !now.Before(a.deadline)
 }
 
-// silent fails an Application whose refresh Argo CD does not answer.
+// silent fails an Application whose refresh Argo CD does not answer. Without a watch an answer is not seen.
 func (e *engine) silent(a *app, now time.Time) bool {
-	if a.refresh == "" {
+	if a.refresh == "" || !e.listed {
 		return false
 	}
 	if now.Sub(a.asked) < refreshTimeout {

@@ -28,7 +28,7 @@ func TestManualSteps(t *testing.T) {
 			d.accept(w)
 			d.pass(24 * time.Hour) // people have until the end of the whole apply
 			d.quiet()
-			if r := d.e.apps["a"].reason; !strings.Contains(r, "argocd app sync a --revision "+pinned) {
+			if r := d.e.apps["a"].reason; !strings.Contains(r, "argocd app sync argocd/a --revision "+pinned) {
 				t.Fatalf("waits for %q", r)
 			}
 			d.see("a", full(4, pinned), compared(Synced, pinned), health(Healthy))
@@ -70,7 +70,7 @@ func TestManualSteps(t *testing.T) {
 			d.e.opt.Deadline = d.now.Add(time.Hour)
 			d.accept(d.asked("a", Write))
 			d.pass(time.Hour)
-			d.failed("a", KindTimeout, "argocd app sync a --revision")
+			d.failed("a", KindTimeout, "argocd app sync argocd/a --revision")
 			d.over(false)
 		},
 	} {

@@ -7,6 +7,8 @@ import (
 
 // Options are the limits of a run.
 type Options struct {
+	// Namespace of the Applications, for the commands that texts name.
+	Namespace string
 	// AppTimeout is how long one Application may take from its turn until it is done.
 	AppTimeout time.Duration
 	// MinHealthy is how long an Application must stay healthy before it counts as done.

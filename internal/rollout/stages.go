@@ -234,9 +234,10 @@ func (e *engine) revisions(a *app) []string {
 	return a.target
 }
 
-// start takes Applications from the queue while there are free slots.
+// start takes Applications from the queue while there are free slots, and while their requests would
+// not have to wait for others: one that waits goes out later, whatever has become known by then.
 func (e *engine) start(limit int, now time.Time) {
-	for len(e.queue) > 0 && (limit < 0 || e.flight < limit) && !e.halted() && e.gateOpen(now) {
+	for len(e.queue) > 0 && (limit < 0 || e.flight < limit) && e.outstanding-e.abandoned < maxRequests && !e.halted() && e.gateOpen(now) {
 		a := e.queue[0]
 		e.queue = e.queue[1:]
 		e.begin(a, entering)

@@ -37,6 +37,9 @@ func (e *engine) fly(a *app, now time.Time) {
 		e.underway(a, now)
 	case o.Pending == a.token:
 		a.reason = "waiting for Argo CD to start the operation"
+		if !e.listed {
+			return // that it has would not be seen
+		}
 		if now.Sub(a.asked) >= refreshTimeout {
 			e.failWith(a, Failure{Kind: KindSilent, Said: fmt.Sprintf("the operation has not been started for %s", refreshTimeout)}, now)
 			return
@@ -106,7 +109,7 @@ func (e *engine) awaitPerson(a *app, now time.Time) {
 		a.uid = a.live.UID
 	}
 	a.deadline = time.Time{}
-	e.becomes(a, awaiting, now, "manual step: waiting until somebody runs: argocd app sync "+a.name+revisionFlags(e.revisions(a)))
+	e.becomes(a, awaiting, now, "manual step: waiting until somebody runs: argocd app sync "+e.opt.Namespace+"/"+a.name+revisionFlags(e.revisions(a)))
 }
 
 // revisionFlags are the flags of `argocd app sync` for these revisions.
