@@ -105,7 +105,7 @@ func TestAccEveryExampleIsApplied(t *testing.T) {
 	for _, file := range under(t, "examples", "") {
 		dir := strings.TrimPrefix(path.Dir(file), "examples/")
 		switch {
-		case strings.HasPrefix(path.Base(file), "import") && path.Base(file) != "import.sh":
+		case strings.HasPrefix(path.Base(file), "import") && !slices.Contains(importFiles, path.Base(file)):
 			t.Errorf("%s is of a kind that no test runs", file)
 		case path.Ext(file) == ".tf" && !slices.Contains(dirs, dir) && dir != "guestbook":
 			dirs = append(dirs, dir)
@@ -158,36 +158,6 @@ func TestAccEveryExampleIsApplied(t *testing.T) {
 			}
 		})
 	}
-}
-
-// runImports forgets what was applied, imports it with the commands of import.sh, and applies the configuration to that.
-func (f *fixture) runImports(w *workspace, dir string) {
-	f.Helper()
-	script, err := os.ReadFile(filepath.Join(root, "examples", dir, "import.sh"))
-	if os.IsNotExist(err) {
-		return
-	}
-	if err != nil {
-		f.Fatal(err)
-	}
-	commands := 0
-	for line := range strings.Lines(strings.ReplaceAll(string(script), "/guestbook", "/"+f.name)) {
-		command := strings.Fields(line)
-		if len(command) == 0 || command[0] == "#" {
-			continue
-		}
-		if len(command) != 4 || command[0] != "terraform" || command[1] != "import" {
-			f.Fatalf("%s/import.sh has another command than terraform import ADDRESS ID: %s", dir, line)
-		}
-		commands++
-		w.cli.want(exitEmpty, "state", "rm", command[2])
-		w.cli.want(exitEmpty, command[1:]...)
-	}
-	if commands == 0 {
-		f.Fatalf("%s/import.sh has no command", dir)
-	}
-	w.apply()
-	w.atRest()
 }
 
 // commentedTest is a test for "terraform test" that the comments of an example show, indented; empty for none.

@@ -1,0 +1,4 @@
+import {
+  to = argocdprogressive_applicationset.guestbook
+  id = "argocd/guestbook"
+}

@@ -1,0 +1,7 @@
+import {
+  to = argocdprogressive_applicationset.guestbook
+  identity = {
+    namespace = "argocd"
+    name      = "guestbook"
+  }
+}
