@@ -70,13 +70,8 @@ func applicationSetSchema(ctx context.Context) schema.Schema {
 				specAttributes()),
 			"manifest": text("A whole ApplicationSet in YAML or JSON, used unchanged. Its name and namespace must be absent or the same as " +
 				"here. Exactly one of `spec` and `manifest` is needed. Default: none, e.g. `file(\"appset.yaml\")`."),
-			"rollout": object("How the rollout behaves where Argo CD has no field for it. Default: that of each attribute, e.g. `{ app_timeout = \"30m\", soak_time = \"15m\" }`.", rolloutAttributes()),
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
-				Create: true, Update: true, Delete: true,
-				CreateDescription: timeoutDescription("first rollout"),
-				UpdateDescription: timeoutDescription("rollout"),
-				DeleteDescription: timeoutDescription("deletion") + " It must have been applied before the deletion.",
-			}),
+			"rollout":  object("How the rollout behaves where Argo CD has no field for it. Default: that of each attribute, e.g. `{ app_timeout = \"30m\", soak_time = \"15m\" }`.", rolloutAttributes()),
+			"timeouts": timeoutsAttribute(ctx),
 			"waves": schema.MapAttribute{
 				Computed:    true,
 				ElementType: waveType,
@@ -88,7 +83,20 @@ func applicationSetSchema(ctx context.Context) schema.Schema {
 	}
 }
 
-func timeoutDescription(what string) string {
-	return "How long a whole " + what + " may take, e.g. \"30m\". Then nothing new starts, and apply fails with what was reached; " +
-		"the next apply goes on from there. Default: \"1h\"."
+// timeoutsAttribute is that of terraform-plugin-framework-timeouts, which describes what is in it and not itself.
+func timeoutsAttribute(ctx context.Context) schema.Attribute {
+	a := timeouts.Attributes(ctx, timeouts.Opts{
+		Create: true, Update: true, Delete: true,
+		CreateDescription: timeoutDescription("first rollout", ""),
+		UpdateDescription: timeoutDescription("rollout", ""),
+		DeleteDescription: timeoutDescription("deletion", " It must have been applied before the deletion."),
+	}).(schema.SingleNestedAttribute)
+	a.MarkdownDescription = "How long a whole rollout or deletion may take. A plan whose waiting alone takes longer is an error. " +
+		"Default: an hour for each, e.g. `{ create = \"2h\", update = \"2h\" }`."
+	return a
+}
+
+func timeoutDescription(what, more string) string {
+	return "How long a whole " + what + " may take. Then nothing new starts, and apply fails with what was reached; " +
+		"the next apply goes on from there." + more + " Default: \"1h\", e.g. \"30m\"."
 }

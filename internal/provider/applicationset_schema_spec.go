@@ -20,7 +20,7 @@ const (
 func specAttributes() attributes {
 	return attributes{
 		"go_template": flag("Templates are Go templates with the functions of Sprig, `normalize`, `slugify`, `toYaml`, `fromYaml`, " +
-			"`fromYamlArray` and `tpl`; those whose result is another one each time, e.g. `now`, are errors. Otherwise `{{name}}` is replaced by the parameter of that name. Default: `false`."),
+			"`fromYamlArray` and `tpl`; those whose result is another one each time, such as `now`, are errors. Otherwise `{{name}}` is replaced by the parameter of that name. Default: `false`, e.g. `true`."),
 		"go_template_options": texts("Options of Go templates. Default: none, e.g. `[\"missingkey=error\"]`, which is advised."),
 		"generators": schema.DynamicAttribute{
 			Required:            true,

@@ -30,14 +30,14 @@ func providerSchema() schema.Schema {
 			},
 			"qps": schema.NumberAttribute{
 				Optional: true,
-				MarkdownDescription: "Requests per second to the API server, on average, e.g. `20` for a small one. " +
-					"More are delayed, not refused. Default: `50`.",
+				MarkdownDescription: "Requests per second to the API server, on average. More are delayed, not refused. Default: `50`, e.g. `20` for a " +
+					"small one.",
 				Validators: []validator.Number{wholeNumber{1, maxRate}},
 			},
 			"burst": schema.NumberAttribute{
 				Optional: true,
-				MarkdownDescription: "Requests that may be sent at once before `qps` delays them, e.g. `200`; useful when it is at least " +
-					"`qps`. Default: `100`.",
+				MarkdownDescription: "Requests that may be sent at once before `qps` delays them; useful when it is at least `qps`. Default: `100`, e.g. " +
+					"`200`.",
 				Validators: []validator.Number{wholeNumber{1, maxRate}},
 			},
 			"progress":   progressAttribute(),
@@ -117,29 +117,29 @@ func serverAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"host": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Address of the API server, e.g. `\"https://10.0.0.1:6443\"`. Replaces the server of the kubeconfig file. " +
-				"Without a scheme, https is assumed when there is a credential, a CA or `insecure`, else http. " +
-				"Default: `KUBE_HOST`, else the kubeconfig file.",
+			MarkdownDescription: "Address of the API server. Replaces the server of the kubeconfig file. Without a scheme, https is assumed when there " +
+				"is a credential, a CA or `insecure`, else http. Default: `KUBE_HOST`, else the kubeconfig file, e.g. " +
+				"`\"https://10.0.0.1:6443\"`.",
 		},
 		"insecure": schema.BoolAttribute{
 			Optional: true,
-			MarkdownDescription: "Whether the server's certificate is accepted unverified, e.g. `true` for a throw-away cluster: anyone between " +
-				"Terraform and the server can then read the credentials. Default: `KUBE_INSECURE`, else the kubeconfig file, else `false`.",
+			MarkdownDescription: "Whether the server's certificate is accepted unverified: anyone between Terraform and the server can then read the " +
+				"credentials. Default: `KUBE_INSECURE`, else the kubeconfig file, else `false`, e.g. `true` for a throw-away cluster.",
 		},
 		"tls_server_name": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Name to verify the server's certificate against when it differs from the host, e.g. " +
-				"`\"kubernetes.default.svc\"`. Default: `KUBE_TLS_SERVER_NAME`, else the kubeconfig file, else the host.",
+			MarkdownDescription: "Name to verify the server's certificate against when it differs from the host. Default: `KUBE_TLS_SERVER_NAME`, else " +
+				"the kubeconfig file, else the host, e.g. `\"kubernetes.default.svc\"`.",
 		},
 		"cluster_ca_certificate": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Certificates in PEM that sign the server's, e.g. `base64decode(module.cluster.ca)`. " +
-				"Default: `KUBE_CLUSTER_CA_CERT_DATA`, else the kubeconfig file, else the certificates of the machine.",
+			MarkdownDescription: "Certificates in PEM that sign the server's. Default: `KUBE_CLUSTER_CA_CERT_DATA`, else the kubeconfig file, else the " +
+				"certificates of the machine, e.g. `base64decode(module.cluster.ca)`.",
 		},
 		"proxy_url": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Proxy for all requests, with the scheme http, https or socks5, e.g. `\"socks5://localhost:1080\"`. " +
-				"Default: `KUBE_PROXY_URL`, else the kubeconfig file, else `HTTPS_PROXY` and `NO_PROXY`.",
+			MarkdownDescription: "Proxy for all requests, with the scheme http, https or socks5. Default: `KUBE_PROXY_URL`, else the kubeconfig file, " +
+				"else `HTTPS_PROXY` and `NO_PROXY`, e.g. `\"socks5://localhost:1080\"`.",
 		},
 	}
 }
@@ -149,14 +149,14 @@ func kubeconfigAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"config_path": schema.StringAttribute{
 			Optional:            true,
-			MarkdownDescription: "Kubeconfig file to use, e.g. `\"~/.kube/config\"`. It must exist. Default: `KUBE_CONFIG_PATH`.",
+			MarkdownDescription: "Kubeconfig file to use. It must exist. Default: `KUBE_CONFIG_PATH`, e.g. `\"~/.kube/config\"`.",
 			Validators:          alternative("config_paths"),
 		},
 		"config_paths": schema.ListAttribute{
 			Optional:    true,
 			ElementType: types.StringType,
-			MarkdownDescription: "Kubeconfig files, merged as kubectl does: the first that sets a value wins, e.g. " +
-				"`[\"~/.kube/hub\", \"~/.kube/users\"]`. Each must exist. Default: `KUBE_CONFIG_PATHS`, separated as in `PATH`.",
+			MarkdownDescription: "Kubeconfig files, merged as kubectl does: the first that sets a value wins. Each must exist. Default: " +
+				"`KUBE_CONFIG_PATHS`, separated as in `PATH`, e.g. `[\"~/.kube/hub\", \"~/.kube/users\"]`.",
 			Validators: []validator.List{
 				listvalidator.SizeAtLeast(1),
 				listvalidator.ValueStringsAre(stringvalidator.LengthAtLeast(1)),
@@ -164,18 +164,18 @@ func kubeconfigAttributes() map[string]schema.Attribute {
 		},
 		"config_context": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Context of the kubeconfig file, e.g. `\"prod-hub\"`; better named than left to whatever is current. " +
-				"Default: `KUBE_CTX`, else the file's `current-context`.",
+			MarkdownDescription: "Context of the kubeconfig file; better named than left to whatever is current. Default: `KUBE_CTX`, else the file's " +
+				"`current-context`, e.g. `\"prod-hub\"`.",
 		},
 		"config_context_auth_info": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "User of the kubeconfig file in place of the context's own, e.g. `\"ci\"`. " +
-				"Default: `KUBE_CTX_AUTH_INFO`, else the context's.",
+			MarkdownDescription: "User of the kubeconfig file in place of the context's own. Default: `KUBE_CTX_AUTH_INFO`, else the context's, e.g. " +
+				"`\"ci\"`.",
 		},
 		"config_context_cluster": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Cluster of the kubeconfig file in place of the context's own, e.g. `\"hub\"`. " +
-				"Default: `KUBE_CTX_CLUSTER`, else the context's.",
+			MarkdownDescription: "Cluster of the kubeconfig file in place of the context's own. Default: `KUBE_CTX_CLUSTER`, else the context's, e.g. " +
+				"`\"hub\"`.",
 		},
 	}
 }
@@ -185,32 +185,32 @@ func credentialAttributes() map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"username": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "User name for basic authentication, e.g. `\"admin\"`; most API servers have it off. " +
-				"Default: `KUBE_USER`, else the kubeconfig file.",
+			MarkdownDescription: "User name for basic authentication; most API servers have it off. Default: `KUBE_USER`, else the kubeconfig file, " +
+				"e.g. `\"admin\"`.",
 			Validators: alternative("token"),
 		},
 		"password": schema.StringAttribute{
 			Optional:            true,
 			Sensitive:           true,
-			MarkdownDescription: "Password for basic authentication, e.g. `var.password`. Default: `KUBE_PASSWORD`, else the kubeconfig file.",
+			MarkdownDescription: "Password for basic authentication. Default: `KUBE_PASSWORD`, else the kubeconfig file, e.g. `var.password`.",
 			Validators:          alternative("token"),
 		},
 		"client_certificate": schema.StringAttribute{
 			Optional: true,
-			MarkdownDescription: "Client certificate in PEM, e.g. `file(\"client.crt\")`; needs `client_key`. " +
-				"Default: `KUBE_CLIENT_CERT_DATA`, else the kubeconfig file.",
+			MarkdownDescription: "Client certificate in PEM; needs `client_key`. Default: `KUBE_CLIENT_CERT_DATA`, else the kubeconfig file, e.g. " +
+				"`file(\"client.crt\")`.",
 		},
 		"client_key": schema.StringAttribute{
 			Optional:  true,
 			Sensitive: true,
-			MarkdownDescription: "Key of `client_certificate` in PEM, e.g. `file(\"client.key\")`. " +
-				"Default: `KUBE_CLIENT_KEY_DATA`, else the kubeconfig file.",
+			MarkdownDescription: "Key of `client_certificate` in PEM. Default: `KUBE_CLIENT_KEY_DATA`, else the kubeconfig file, e.g. " +
+				"`file(\"client.key\")`.",
 		},
 		"token": schema.StringAttribute{
 			Optional:  true,
 			Sensitive: true,
-			MarkdownDescription: "Bearer token for the API server, e.g. `data.aws_eks_cluster_auth.hub.token`. It is read once: one that expires during a long apply " +
-				"stops the rollout, where `exec` goes on. Default: `KUBE_TOKEN`, else the kubeconfig file.",
+			MarkdownDescription: "Bearer token for the API server. It is read once: one that expires during a long apply stops the rollout, where " +
+				"`exec` goes on. Default: `KUBE_TOKEN`, else the kubeconfig file, e.g. `data.aws_eks_cluster_auth.hub.token`.",
 		},
 		"exec": execAttribute(),
 	}
@@ -224,25 +224,23 @@ func execAttribute() schema.Attribute {
 			"`{ api_version = \"client.authentication.k8s.io/v1\", command = \"aws\", args = [\"eks\", \"get-token\"] }`.",
 		Attributes: map[string]schema.Attribute{
 			"api_version": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "Version of the credential protocol that the command speaks, e.g. " +
-					"`\"client.authentication.k8s.io/v1\"`. Required.",
+				Required:            true,
+				MarkdownDescription: "Version of the credential protocol that the command speaks. Required, e.g. `\"client.authentication.k8s.io/v1\"`.",
 			},
 			"command": schema.StringAttribute{
 				Required:            true,
-				MarkdownDescription: "Command to run, found on `PATH` or an absolute path, e.g. `\"aws\"`. Required.",
+				MarkdownDescription: "Command to run, found on `PATH` or an absolute path. Required, e.g. `\"aws\"`.",
 			},
 			"args": schema.ListAttribute{
 				Optional:            true,
 				ElementType:         types.StringType,
-				MarkdownDescription: "Arguments of the command, e.g. `[\"eks\", \"get-token\", \"--cluster-name\", \"hub\"]`. Default: none.",
+				MarkdownDescription: "Arguments of the command. Default: none, e.g. `[\"eks\", \"get-token\", \"--cluster-name\", \"hub\"]`.",
 			},
 			"env": schema.MapAttribute{
-				Optional:    true,
-				Sensitive:   true,
-				ElementType: types.StringType,
-				MarkdownDescription: "Environment variables added to the provider's own for the command, e.g. " +
-					"`{ AWS_PROFILE = \"hub\" }`. Default: none.",
+				Optional:            true,
+				Sensitive:           true,
+				ElementType:         types.StringType,
+				MarkdownDescription: "Environment variables added to the provider's own for the command. Default: none, e.g. `{ AWS_PROFILE = \"hub\" }`.",
 			},
 		},
 	}

@@ -66,6 +66,8 @@ var (
 	anyRequired = regexp.MustCompile(`\bRequired\b`)
 	// anyExample is a value as it stands in a configuration.
 	anyExample = regexp.MustCompile("\\be\\.g\\.\\s+(`[^`]+`|\"[^\"]+\")")
+	// sentenceEnd is where a sentence ends and the next one begins.
+	sentenceEnd = regexp.MustCompile(`\.\s+[A-Z]`)
 	// afterEffect begins what is not about what the attribute does.
 	afterEffect = regexp.MustCompile(`,? ?\be\.g\.|\bDefault: |\bRequired\b`)
 )
@@ -87,16 +89,39 @@ func lacks(text string, optional, required bool) []string {
 	if required && !anyRequired.MatchString(text) {
 		out = append(out, "required")
 	}
-	if !anyExample.MatchString(text) {
+	if !anyExample.MatchString(exampled(text, optional || required)) {
 		out = append(out, "example")
 	}
 	return out
 }
 
+// exampled is where the example of a description must be: what can be configured has it in the sentence with the
+// default, or in the last one, for one in the middle is an example of something else.
+func exampled(text string, configured bool) string {
+	if !configured {
+		return text
+	}
+	var kept []string
+	for len(text) > 0 {
+		sentence := text
+		if at := sentenceEnd.FindStringIndex(text); at != nil {
+			sentence = text[:at[1]-1]
+		}
+		text = text[len(sentence):]
+		if text == "" || anyDefault.MatchString(sentence) || anyRequired.MatchString(sentence) {
+			kept = append(kept, sentence)
+		}
+	}
+	return strings.Join(kept, "")
+}
+
 func TestWhatADescriptionLacksIsFound(t *testing.T) {
 	for text, want := range map[string]string{
 		"Name of the chart. Default: none, e.g. `\"podinfo\"`.":     "",
-		"Name of the chart, e.g. `\"podinfo\"`. Default: none.":     "",
+		"Name of the chart, e.g. `\"podinfo\"`. Default: none.":     "example",
+		"Default: none, e.g. `\"x\"`. What the chart is called.":    "effect",
+		"What `now` gives, e.g. `now`, fails. Default: `false`.":    "example",
+		"Name of the chart. Default: none. Mostly e.g. `\"x\"`.":    "",
 		"Options of Go templates. Default: none.":                   "example",
 		"What Suspended means. Default: `\"wait\"`.":                "example",
 		"Name of the chart, e.g. a word. Default: none.":            "example",
@@ -111,6 +136,9 @@ func TestWhatADescriptionLacksIsFound(t *testing.T) {
 			t.Errorf("%q lacks %q, not %q", text, got, want)
 		}
 	}
+	if got := lacks("Where the set stands, e.g. `\"complete\"`: `\"absent\"` is none. Null before.", false, false); len(got) > 0 {
+		t.Errorf("one that is computed lacks %v", got)
+	}
 	if got := lacks("Name of the chart, e.g. `\"podinfo\"`.", false, true); !slices.Equal(got, []string{"required"}) {
 		t.Errorf("one that is required lacks %v", got)
 	}
@@ -121,9 +149,6 @@ func TestEveryAttributeSaysWhatItDoesAndItsDefaultWithAnExample(t *testing.T) {
 	everyAttribute(func(at string, a described) {
 		seen++
 		text := a.GetMarkdownDescription() + a.GetDescription()
-		if strings.HasSuffix(at, ".timeouts") && text == "" {
-			return // terraform-plugin-framework-timeouts gives it none
-		}
 		if missing := lacks(text, a.IsOptional(), a.IsRequired()); len(missing) > 0 {
 			t.Errorf("%s: the description lacks %s: %s", at, strings.Join(missing, ", "), text)
 		}

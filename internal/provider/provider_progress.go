@@ -58,8 +58,8 @@ func progressAttribute() schema.Attribute {
 			},
 			"kubernetes_events": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether each transition becomes a Kubernetes Event about the Application, for `kubectl describe` and whatever collects Events, e.g. `true`. " +
-					"Needs the verb `create` on `events` (examples/rbac/events.yaml); without it apply warns. Default: `false`.",
+				MarkdownDescription: "Whether each transition becomes a Kubernetes Event about the Application, for `kubectl describe` and whatever collects Events. " +
+					"Needs the verb `create` on `events` (examples/rbac/events.yaml); without it apply warns. Default: `false`, e.g. `true`.",
 			},
 		},
 	}

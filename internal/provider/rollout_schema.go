@@ -159,7 +159,8 @@ func historyAttributes() map[string]schema.Attribute {
 		"pins": schema.ListNestedAttribute{
 			Computed: true,
 			MarkdownDescription: "The revisions that names (branches, tags, ranges) meant for the rollout, sorted, e.g. " +
-				"`[{ repo_url = \"https://github.com/infra-team/cluster-deployments.git\", target_revision = \"main\", ... }]`.",
+				"`[{ repo_url = \"https://github.com/infra-team/cluster-deployments.git\", target_revision = \"main\", ... }]`. " +
+				"Empty while the rollout runs, and for one whose process was killed.",
 			NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 				"repo_url":        computedText("URL of the repository, without credentials, e.g. `\"https://github.com/infra-team/cluster-deployments.git\"`."),
 				"chart":           computedText("Name of the chart, e.g. `\"podinfo\"`. Null for other sources than Helm repositories."),
