@@ -13,10 +13,18 @@ import (
 	"testing"
 )
 
-// titleAt is which argument of a function is the title of an error.
-var titleAt = map[string]int{
-	"AddError": 0, "AddAttributeError": 1, "NewErrorDiagnostic": 0, "NewAttributeErrorDiagnostic": 1,
-}
+// titleAt is which argument of a function is the title of an error, and warningAt that of a warning.
+var (
+	titleAt = map[string]int{
+		"AddError": 0, "AddAttributeError": 1, "NewErrorDiagnostic": 0, "NewAttributeErrorDiagnostic": 1,
+	}
+	warningAt = map[string]int{
+		"AddWarning": 0, "AddAttributeWarning": 1, "NewWarningDiagnostic": 0, "NewAttributeWarningDiagnostic": 1, "warn": 1,
+	}
+)
+
+// warningsOf are the titles that warnings get from errors, which a plan makes warnings of: see checkNames.
+var warningsOf = map[string][]string{"d.Summary()": {"Applications exist already", "Applications of an in-cluster ApplicationSet"}}
 
 // titlesElsewhere are the calls that give a title that is found where they get it.
 var titlesElsewhere = []string{"summaryOf(f.Kind)", `lockLost(doing + " was", err)`, `lockLost(fmt.Sprintf("The %s%s has", r.doing, inStep(o.Step)), o.Err)`}
@@ -26,12 +34,15 @@ var titleParts = map[string][]string{
 	"name": {"name", "namespace"}, "field": {"name", "namespace"}, "capital(r.doing)": {"Rollout", "Deletion"},
 }
 
-// titles collects the titles of errors that a package's source has: as an argument, as a constant or a variable
-// whose name begins with "summary", as the first result of a function of that name, and in a Refusal.
+// titles collects the titles of errors and warnings that a package's source has: as an argument, as a constant or a
+// variable whose name begins with "summary", as the first result of a function of that name, and in a Refusal.
 type titles struct {
 	t     *testing.T
 	files *token.FileSet
 	found map[string]string // where it is
+	// warns are the expressions that warnings have for a title, and where; named are the constants among them.
+	warns map[string]string
+	named map[string]string
 	// reports: add, here, takes a title.
 	reports bool
 }
@@ -59,6 +70,7 @@ func (s *titles) read(dir string) {
 				for i, name := range n.Names {
 					if isTitle(name) && i < len(n.Values) {
 						s.add(n.Values[i])
+						s.name(name.Name, n.Values[i])
 					}
 				}
 			case *ast.AssignStmt:
@@ -69,6 +81,7 @@ func (s *titles) read(dir string) {
 				s.results(n)
 			case *ast.CompositeLit:
 				s.refusal(n)
+				s.problem(n)
 			}
 			return true
 		})
@@ -87,6 +100,12 @@ func (s *titles) call(n *ast.CallExpr) {
 		name = f.Name
 	case *ast.SelectorExpr:
 		name = f.Sel.Name
+	}
+	if i, ok := warningAt[name]; ok && i < len(n.Args) {
+		s.warn(n.Args[i])
+	}
+	if name == "report" && len(n.Args) == 3 && isTitle(n.Args[0]) && types.ExprString(n.Args[2]) != "false" { // that of rules.check: (title, detail, warning)
+		s.warn(n.Args[0])
 	}
 	i, ok := titleAt[name]
 	if name == "add" { // that of report.diagnostics: (title, parts...)
@@ -119,6 +138,59 @@ func (s *titles) refusal(n *ast.CompositeLit) {
 		}
 	}
 	s.summary(n.Elts)
+}
+
+// problem takes the title of what says that it is a warning.
+func (s *titles) problem(n *ast.CompositeLit) {
+	var title ast.Expr
+	warning := false
+	for _, e := range n.Elts {
+		if field, ok := e.(*ast.KeyValueExpr); ok {
+			switch types.ExprString(field.Key) {
+			case "Summary":
+				title = field.Value
+			case "Warning":
+				warning = types.ExprString(field.Value) == "true"
+			}
+		}
+	}
+	if warning && title != nil {
+		s.warn(title)
+	}
+}
+
+// warn takes the title of a warning. What has the name of a parameter or a field gets it elsewhere, where it is found.
+func (s *titles) warn(e ast.Expr) {
+	if text := types.ExprString(e); text != "summary" && !strings.HasSuffix(text, ".Summary") {
+		s.warns[text] = s.files.Position(e.Pos()).String()
+	}
+}
+
+func (s *titles) name(name string, value ast.Expr) {
+	if text, ok := value.(*ast.BasicLit); ok {
+		s.named[name] = s.values(text)[0]
+	}
+}
+
+// warnings are the titles of all warnings, and where they are.
+func (s *titles) warnings() map[string]string {
+	s.t.Helper()
+	out := map[string]string{}
+	for text, at := range s.warns {
+		titles := warningsOf[text]
+		if quoted, err := strconv.Unquote(text); err == nil {
+			titles = []string{quoted}
+		} else if named := s.named[text[strings.LastIndex(text, ".")+1:]]; named != "" {
+			titles = []string{named}
+		}
+		if len(titles) == 0 {
+			s.t.Errorf("%s: what titles %s gives to a warning is not known", at, text)
+		}
+		for _, title := range titles {
+			out[title] = at
+		}
+	}
+	return out
 }
 
 // summary takes the title of a Refusal, which is its first field.
@@ -180,8 +252,8 @@ func (s *titles) values(e ast.Expr) []string {
 	return parts
 }
 
-func TestEveryTitleOfAnErrorIsInTheGuideAndTheGuideHasNoOther(t *testing.T) {
-	s := &titles{t: t, files: token.NewFileSet(), found: map[string]string{}}
+func TestEveryTitleIsInTheGuideAndTheGuideHasNoOther(t *testing.T) {
+	s := &titles{t: t, files: token.NewFileSet(), found: map[string]string{}, warns: map[string]string{}, named: map[string]string{}}
 	for _, dir := range []string{".", "../argocd", "../appset"} {
 		s.read(dir)
 	}
@@ -191,19 +263,26 @@ func TestEveryTitleOfAnErrorIsInTheGuideAndTheGuideHasNoOther(t *testing.T) {
 			t.Errorf("the title %q was not found in the code", known)
 		}
 	}
-	guide, err := os.ReadFile("../../templates/guides/failures.md")
-	if err != nil {
-		t.Fatal(err)
+	warnings := s.warnings()
+	for _, known := range []string{"Manual step", "Nothing to hold", "Generators not evaluated", "Application not checked", "Step without Applications",
+		"Namespace ignored", "Application not permitted by its AppProject", "Applications exist already"} {
+		if warnings[known] == "" {
+			t.Errorf("the title %q of a warning was not found in the code", known)
+		}
 	}
-	var listed []string
-	for line := range strings.Lines(string(guide)) {
-		if row, ok := strings.CutPrefix(line, "| "); ok {
-			first, _, _ := strings.Cut(row, " | ")
-			listed = append(listed, strings.Split(first, ", ")...)
+	listed, asWarnings := guideTitles(t)
+	for title, at := range warnings {
+		if !slices.Contains(asWarnings, title) {
+			t.Errorf("the guide templates/guides/failures.md does not list %q under Warnings (%s)", title, at)
+		}
+	}
+	for _, title := range asWarnings {
+		if warnings[title] == "" {
+			t.Errorf("the guide templates/guides/failures.md lists %q under Warnings, which no warning is called", title)
 		}
 	}
 	for title, at := range s.found {
-		if !slices.Contains(listed, title) {
+		if !slices.Contains(listed, title) && warnings[title] == "" {
 			t.Errorf("the guide templates/guides/failures.md does not list %q (%s)", title, at)
 		}
 	}
@@ -211,8 +290,33 @@ func TestEveryTitleOfAnErrorIsInTheGuideAndTheGuideHasNoOther(t *testing.T) {
 		s.found[text.summary] = "failureTexts"
 	}
 	for _, title := range listed {
-		if s.found[title] == "" && title != "Error" && title != "---" {
+		if s.found[title] == "" {
 			t.Errorf("the guide templates/guides/failures.md lists %q, which no error is called", title)
 		}
 	}
+}
+
+// guideTitles are the titles that the tables of the guide list: those of errors, and those below the heading Warnings.
+func guideTitles(t *testing.T) (asErrors, asWarnings []string) {
+	t.Helper()
+	guide, err := os.ReadFile("../../templates/guides/failures.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := &asErrors
+	for line := range strings.Lines(string(guide)) {
+		if heading, ok := strings.CutPrefix(line, "## "); ok {
+			listed = &asErrors
+			if strings.TrimSpace(heading) == "Warnings" {
+				listed = &asWarnings
+			}
+		}
+		if row, ok := strings.CutPrefix(line, "| "); ok {
+			first, _, _ := strings.Cut(row, " | ")
+			if first != "Error" && first != "Warning" && first != "---" {
+				*listed = append(*listed, strings.Split(first, ", ")...)
+			}
+		}
+	}
+	return asErrors, asWarnings
 }
