@@ -2,8 +2,11 @@ package acceptance
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +77,15 @@ func (p *proxy) wroteNothing() {
 	if writes := p.Writes(); len(writes) > 0 {
 		p.f.Errorf("the provider has changed something: %v", writes)
 	}
+}
+
+// wroteNoApplication is an error if the provider has changed an Application since the last call.
+func (p *proxy) wroteNoApplication() error {
+	writes := slices.DeleteFunc(p.Writes(), func(write string) bool { return !strings.Contains(write, "/applications/") })
+	if len(writes) > 0 {
+		return fmt.Errorf("the provider has changed Applications: %v", writes)
+	}
+	return nil
 }
 
 // through are the provider's attributes for a connection through the proxy.

@@ -8,7 +8,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// actorPatience is how long an actor may take, the run of Terraform beside it included.
+const actorPatience = 4 * patience
+
+// nudgeAfter is how long Argo CD may be silent before the harness touches an Application that was asked for something.
+const nudgeAfter = 3 * time.Second
 
 // actor does something while Terraform applies: a person who syncs or commits.
 type actor struct {
@@ -25,7 +32,7 @@ func (f *fixture) actor(act func(ctx context.Context) error) *actor {
 
 // Start begins to act.
 func (a *actor) Start() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), actorPatience)
 	a.f.Cleanup(cancel)
 	go func() { a.ended <- a.act(ctx) }()
 }
@@ -38,7 +45,7 @@ func (a *actor) Check() error {
 			return fmt.Errorf("the second actor: %w", err)
 		}
 		return nil
-	case <-time.After(2 * patience):
+	case <-time.After(actorPatience):
 		return fmt.Errorf("the second actor has not ended")
 	}
 }
@@ -78,6 +85,24 @@ func (f *fixture) sync(ctx context.Context, name, revision string) error {
 			"initiatedBy": map[string]any{"username": "somebody"}, "sync": sync,
 		}, "operation")
 	})
+}
+
+// nudge touches an Application that waits for Argo CD: what it is asked for by hand, it can overlook as well as what the provider asks
+// for (see nudge.go in internal/argocd). Whether that helps is seen by what happens then.
+func (f *fixture) nudge(ctx context.Context, name string) {
+	apps := f.client.Resource(applications).Namespace(argoNamespace)
+	o, err := apps.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return
+	}
+	s := newAppState(o)
+	if waits := s.Deleting || s.Pending && s.Phase != "Running" || s.Annotations["argocd.argoproj.io/refresh"] != ""; !waits {
+		return
+	}
+	for _, value := range []string{`"it is waited for"`, "null"} {
+		body := `{"metadata":{"uid":"` + s.UID + `","annotations":{"example.com/nudge":` + value + `}}}`
+		_, _ = apps.Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{})
+	}
 }
 
 // setAutomated switches automated sync of an Application on or off by hand.

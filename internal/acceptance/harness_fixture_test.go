@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,7 +85,41 @@ func newFixtureOn(t *testing.T, cluster *controlplane.Cluster) *fixture {
 	_, _ = rand.Read(id) // never fails
 	f := &fixture{T: t, cluster: cluster, client: client, repo: repo, name: "t" + hex.EncodeToString(id)}
 	t.Cleanup(f.clean)
+	// Of two Applications that create it at once one may fail, which Argo CD repeats after ten seconds.
+	namespace := &unstructured.Unstructured{Object: obj{"apiVersion": "v1", "kind": "Namespace", "metadata": obj{"name": f.name}}}
+	if _, err := client.Resource(namespaces).Create(f.ctx(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	return f
+}
+
+// ownServer is a URL of the test cluster that no other test registers it by: Argo CD tells clusters apart by their URLs, and
+// forgets what it knows of one when that is removed.
+func (f *fixture) ownServer() string {
+	scheme, host, _ := strings.Cut(f.cluster.LocalhostServer(), "://")
+	id, err := strconv.ParseUint(strings.TrimPrefix(f.name, "t"), 16, 64)
+	f.must(func() error { return err })
+	return scheme + "://" + strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) {
+			return r
+		}
+		odd := id%2 == 1
+		if id /= 2; odd {
+			return unicode.ToUpper(r)
+		}
+		return r
+	}, host)
+}
+
+// withoutNamespace removes the namespace that Applications are deployed to, for a test in which Argo CD creates it.
+func (f *fixture) withoutNamespace() {
+	f.Helper()
+	at := f.client.Resource(namespaces)
+	f.must(func() error { return at.Delete(f.ctx(), f.name, metav1.DeleteOptions{}) })
+	f.until("the namespace is gone", func() bool {
+		_, err := at.Get(f.ctx(), f.name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 // app is the name of an Application of this test: its own prefix and a suffix.
@@ -154,24 +189,6 @@ func (f *fixture) deleteByHand(seen *recorder, suffixes ...string) {
 		_, err := seen.await(f.ctx(), f.app(suffix), "is gone", isGone)
 		f.must(func() error { return err })
 	}
-}
-
-// versions are the resource versions of all Applications of the test.
-func (f *fixture) versions() map[string]string {
-	f.Helper()
-	versions := map[string]string{}
-	for _, app := range f.liveApps(f.ctx()) {
-		versions[app.GetName()] = app.GetResourceVersion()
-	}
-	return versions
-}
-
-// sameVersions fails if an Application was written since, by whomever.
-func (f *fixture) sameVersions(before map[string]string) error {
-	if now := f.versions(); !maps.Equal(now, before) {
-		return fmt.Errorf("the resource versions were %v, and are %v", before, now)
-	}
-	return nil
 }
 
 // configMap is the manifest of one ConfigMap. data.health, when given, is its health to Argo CD.

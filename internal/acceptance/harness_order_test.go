@@ -24,6 +24,12 @@ func nothingYet() *history {
 // follow derives the histories of all Applications. One is done at the first state after the last touch that proves it
 // (see appState.done).
 func (r *recorder) follow() (map[string]*history, []*appState) {
+	r.catchUp()
+	return r.followed()
+}
+
+// followed is follow of what has been seen already.
+func (r *recorder) followed() (map[string]*history, []*appState) {
 	states, last := r.sinceAndBefore()
 	all := map[string]*history{}
 	for i, s := range states {
@@ -204,6 +210,7 @@ func (r *recorder) operations(want int, names ...string) func() error {
 
 // inFlight is how many of the Applications were in flight at once, at most: touched, and not done.
 func (r *recorder) inFlight(names ...string) int {
+	r.catchUp()
 	states, last := r.sinceAndBefore()
 	flying, most := map[string]bool{}, 0
 	for _, s := range states {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 // appState is one state of one Application, as it was seen in the watch.
 type appState struct {
 	Name, UID string
+	Version   uint64 // the resourceVersion: a number that grows across all objects
 	Seen      time.Time
 	Deleted   bool // gone from the API
 	Deleting  bool
@@ -70,7 +72,7 @@ func newAppState(o *unstructured.Unstructured) *appState {
 		return text(fields...)
 	}
 	s := &appState{
-		Name: o.GetName(), UID: string(o.GetUID()), Seen: time.Now(), Deleting: o.GetDeletionTimestamp() != nil,
+		Name: o.GetName(), UID: string(o.GetUID()), Version: versionOf(o.GetResourceVersion()), Seen: time.Now(), Deleting: o.GetDeletionTimestamp() != nil,
 		Labels: o.GetLabels(), Annotations: o.GetAnnotations(),
 		Phase: text("status", "operationState", "phase"), Message: text("status", "operationState", "message"),
 		Started: text("status", "operationState", "startedAt"), OpRevision: revision("status", "operationState", "syncResult", "revision"),
@@ -90,6 +92,14 @@ func newAppState(o *unstructured.Unstructured) *appState {
 		s.History = append(s.History, newDeployment(e.(map[string]any)))
 	}
 	return s
+}
+
+func versionOf(resourceVersion string) uint64 {
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		panic(err) // the API servers of the tests store in etcd
+	}
+	return version
 }
 
 func newDeployment(entry map[string]any) deployment {
@@ -220,6 +230,7 @@ func (r *recorder) fail(err error) {
 
 // reset makes the checks look only at what happens from now on.
 func (r *recorder) reset() {
+	r.catchUp()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.from = len(r.states)
@@ -228,6 +239,7 @@ func (r *recorder) reset() {
 
 // since are the states since the last reset.
 func (r *recorder) since() []*appState {
+	r.catchUp()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.states[r.from:])
@@ -262,8 +274,30 @@ func (r *recorder) await(ctx context.Context, name, what string, condition func(
 		}
 		select {
 		case <-news:
+		case <-time.After(nudgeAfter):
+			r.f.nudge(ctx, name)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting until %s %s: %w; it is %s", name, what, ctx.Err(), s)
+		}
+	}
+}
+
+// awaitOnce is await for what may last for a moment only: one state since the last reset is enough.
+func (r *recorder) awaitOnce(ctx context.Context, name, what string, condition func(*appState) bool) error {
+	for {
+		r.mu.Lock()
+		states, news, err := r.states[r.from:], r.news, r.err
+		r.mu.Unlock()
+		switch {
+		case err != nil:
+			return err
+		case slices.ContainsFunc(states, func(s *appState) bool { return s.Name == name && condition(s) }):
+			return nil
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting until %s %s: %w; it is %s", name, what, ctx.Err(), r.get(name))
 		}
 	}
 }

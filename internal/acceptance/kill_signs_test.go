@@ -52,7 +52,7 @@ func (r *recorder) changes() (n int, more <-chan struct{}) {
 	r.mu.Lock()
 	more = r.news // before the count: what comes meanwhile must not be overlooked
 	r.mu.Unlock()
-	all, _ := r.follow()
+	all, _ := r.followed()
 	for _, h := range all {
 		for _, is := range []bool{h.touched >= 0, h.operations > 0, h.done >= 0, h.begun() >= 0, h.deleted >= 0} {
 			if is {

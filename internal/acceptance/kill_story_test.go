@@ -12,9 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // mostResumes is how many further runs an interrupted one may need until all is as if nothing had
@@ -72,23 +69,12 @@ func (f *fixture) story(provider string) *story {
 	f.Helper()
 	s := &story{workspace: f.workspace(), seen: f.record(), asked: newTally()}
 	s.useBinary(provider)
-	s.makeNamespace()
 	s.workspace.release("1", slices.Concat(killDev, killStaging, killProd, []string{killNoStep})...)
 	s.set = f.newSet(nil, "dev", "staging", "prod")
 	s.set.Steps[1].MaxUpdate = 2
 	s.set.Reverse = true
 	s.set.AppSpec = obj{"info": list{obj{"name": "note", "value": "{{.note}}"}}}
 	return s
-}
-
-// makeNamespace makes the destination: two Applications that create it at once may both try, and
-// then one fails, which Argo CD repeats.
-func (s *story) makeNamespace() {
-	s.Helper()
-	namespace := &unstructured.Unstructured{Object: obj{"apiVersion": "v1", "kind": "Namespace", "metadata": obj{"name": s.name}}}
-	if _, err := s.client.Resource(namespaces).Create(s.ctx(), namespace, metav1.CreateOptions{}); err != nil {
-		s.Fatal(err)
-	}
 }
 
 // elements are those of the generator; a note changes the spec of its Application.

@@ -154,9 +154,7 @@ func (f *fixture) loseResources(ctx context.Context, suffix string) error {
 
 func TestAccAnOperationThatIsTakenAwayBeforeItBeginsIsAskedForThreeTimes(t *testing.T) {
 	o := newOutcome(t, func(f *fixture, s *set) {
-		// Argo CD tells clusters apart by their URLs. This one is no other test's: nothing else must be left alone.
-		scheme, host, _ := strings.Cut(f.cluster.LocalhostServer(), "://")
-		f.must(func() error { return f.cluster.AddCluster(f.ctx(), f.name, scheme+"://"+strings.ToUpper(host)) })
+		f.must(func() error { return f.cluster.AddCluster(f.ctx(), f.name, f.ownServer()) })
 		f.Cleanup(func() { _ = f.cluster.RemoveCluster(context.Background(), f.name) })
 		s.AppSpec = obj{"destination": obj{"namespace": f.name, "name": `{{if eq .env "qa"}}` + f.name + `{{else}}in-cluster{{end}}`}}
 		maps.Copy(s.AppSpec, ignoreHealth)
@@ -244,10 +242,12 @@ func (o *outcome) wakeUp(ctx context.Context) error {
 	})
 }
 
+// inItsFirstWave tells that an operation has deployed a sync wave and waits until that is healthy.
+func inItsFirstWave(s *appState) bool {
+	return s != nil && s.Pending && s.Phase == "Running" && strings.Contains(s.Message, "waiting for healthy state")
+}
+
 func TestAccARolloutOutlivesThatItsOperationIsWiped(t *testing.T) {
-	runs := func(s *appState) bool {
-		return s != nil && s.Pending && s.Phase == "Running" && strings.Contains(s.Message, "waiting for healthy state")
-	}
 	for name, when := range map[string]struct {
 		waves bool // the operation runs until the first one is healthy
 		what  string
@@ -256,10 +256,10 @@ func TestAccARolloutOutlivesThatItsOperationIsWiped(t *testing.T) {
 		asked int  // how often the operation is asked for
 		soak  bool // in a soak only
 	}{
-		"its state, while it runs":                                  {true, "runs", runs, []string{"status", "operationState"}, 1, true},
+		"its state, while it runs":                                  {true, "runs", inItsFirstWave, []string{"status", "operationState"}, 1, true},
 		"its state, after its success, before all of it is healthy": {false, "is progressing", progressing, []string{"status", "operationState"}, 1, true},
 		// Argo CD works on it no more, and its state says for ever that it runs.
-		"what asked for it, while it runs": {true, "runs", runs, []string{"operation"}, 2, false},
+		"what asked for it, while it runs": {true, "runs", inItsFirstWave, []string{"operation"}, 2, false},
 	} {
 		if when.soak && !soaks() {
 			continue

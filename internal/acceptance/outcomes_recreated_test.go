@@ -1,7 +1,9 @@
 package acceptance
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"testing"
 
@@ -115,18 +117,26 @@ func TestAccAnApplicationThatIsMadeAnewDuringARequestAboutItIsSomebodyElses(t *t
 		s.Provider = x.through()
 	})
 	f, qa := o.f, o.f.app("qa")
-	f.release("2", "dev", "qa", "prod")
-	again := f.actor(func(ctx context.Context) error {
-		if _, err := o.r.await(ctx, qa, "is to be synced", asked); err != nil {
-			return err
+	second := f.release("2", "dev", "qa", "prod")
+	made := make(chan error, 1)
+	// Each sync ends with a patch, which asks for a comparison. Patches that nudge Argo CD, and those of the plan, are others.
+	compares := func(r *http.Request) bool {
+		if !faultproxy.On("applications", "patch").Named(qa)(r) {
+			return false
 		}
-		made := make(chan error, 1)
-		// Each sync ends with a patch, which asks for a comparison.
-		on := faultproxy.On("applications", "patch").Named(qa)
-		x.Add(faultproxy.Rule{On: on, Times: 1, Do: func(w http.ResponseWriter, r *http.Request, forward http.HandlerFunc) {
-			made <- f.recreate(ctx, "qa", true)
-			forward(w, r)
-		}})
+		body, err := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if err != nil || !bytes.Contains(body, []byte("refresh-timestamp")) {
+			return false
+		}
+		s := newAppState(f.getApp(f.ctx(), qa))
+		return !s.Pending && s.Phase == "Succeeded" && s.OpRevision == second
+	}
+	x.Add(faultproxy.Rule{On: compares, Times: 1, Do: func(w http.ResponseWriter, r *http.Request, forward http.HandlerFunc) {
+		made <- f.recreate(f.ctx(), "qa", true)
+		forward(w, r)
+	}})
+	again := f.actor(func(ctx context.Context) error {
 		select {
 		case err := <-made:
 			return err

@@ -124,7 +124,7 @@ func TestAccAnOperationOfSomebodyElseIsWaitedForAndNeverOverwritten(t *testing.T
 	wave := f.blockedWave("prod")
 	revision := f.release("2", "prod")
 	f.must(func() error { return f.sync(f.ctx(), prod, revision) }, func() error {
-		_, err := seen.await(f.ctx(), prod, "has a running operation", underWay)
+		_, err := seen.await(f.ctx(), prod, "has a running operation", inItsFirstWave)
 		return err
 	})
 	s.Rollout = quick(obj{"app_timeout": "2s"})
@@ -193,9 +193,9 @@ func TestAccWhatStaysProgressingIsNamedWhenItsTimeOrThatOfTheRolloutIsOver(t *te
 	// Somebody has synced it before, so that it is the health that takes the time, however slow the machine is.
 	f.must(func() error { return f.syncAndWait(f.ctx(), seen, staging, revision) })
 
-	s.Extra = `timeouts = { update = "5s" }`
+	s.Extra = `timeouts = { update = "12s" }`
 	w.configure(s)
-	w.failsToApply("Rollout timed out", "timeouts.update (5s)", stepOf("02", "staging"), "Not done (2): "+prod)
+	w.failsToApply("Rollout timed out", "timeouts.update (12s)", stepOf("02", "staging"), "Not done (2): "+prod)
 
 	s.Extra, s.Rollout = "", quick(obj{"app_timeout": "2s"})
 	w.configure(s)

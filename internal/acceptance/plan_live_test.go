@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,13 +132,14 @@ func TestAccWithoutRefreshAPlanOnlyReads(t *testing.T) {
 	w.configure(s)
 	w.changes(w.planOf(), f.apps("dev", "staging", "prod")...)
 	// One for the source, and one for each of the others that use it, since it has moved.
-	if writes := p.Writes(); len(writes) != 3 {
+	// One that is not answered in time is nudged, with writes to the same Application.
+	if writes := slices.Compact(p.Writes()); len(writes) != 3 {
 		t.Errorf("a plan of three Applications of one source, which has moved, wrote %v", writes)
 	}
 	w.apply("plan.bin")
 	p.Writes()
 	w.atRest()
-	if writes := p.Writes(); len(writes) != 1 {
+	if writes := slices.Compact(p.Writes()); len(writes) != 1 {
 		t.Errorf("a plan of three Applications of one source at rest wrote %v", writes)
 	}
 	s.Provider = nil

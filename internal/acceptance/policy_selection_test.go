@@ -163,7 +163,6 @@ func TestAccOneFailureMoreThanMaxFailuresStopsTheRollout(t *testing.T) {
 	f := newFixture(t)
 	s := f.newSet([]string{"dev-a/dev", "dev-b/dev", "prod"}, "dev", "prod")
 	s.Rollout = obj{"min_healthy_time": "0s", "app_timeout": "2m", "error_grace": "1s", "max_failures": 1}
-	f.createNamespace() // two at once would need a retry, which comes later than error_grace
 	f.release("1", "prod")
 	r := f.record()
 	tf := f.cli()

@@ -315,7 +315,7 @@ func TestAccDeletionsAreRefusedWhileADestinationClusterIsUnknown(t *testing.T) {
 	f := newFixture(t)
 	cluster := f.name + "-far"
 	ctx := f.ctx()
-	f.must(func() error { return f.cluster.AddCluster(ctx, cluster, f.cluster.LocalhostServer()) })
+	f.must(func() error { return f.cluster.AddCluster(ctx, cluster, f.ownServer()) })
 	f.Cleanup(func() { _ = f.cluster.RemoveCluster(context.Background(), cluster) })
 	w, s, seen := f.rolledOut(func(s *set) {
 		s.AppSpec = obj{"destination": obj{
@@ -334,7 +334,7 @@ func TestAccDeletionsAreRefusedWhileADestinationClusterIsUnknown(t *testing.T) {
 	w.says(w.plan("-destroy"), "Destination cluster unknown", "Destroy will refuse to delete anything", f.app("prod"), cluster)
 	w.fails([]string{"destroy", "-auto-approve", "-refresh=false"}, "Destination cluster unknown", f.app("prod"), cluster, "Nothing was deleted", `rollout.deletion = "orphan"`)
 	f.must(seen.onlyTouched())
-	f.must(func() error { return f.cluster.AddCluster(ctx, cluster, f.cluster.LocalhostServer()) })
+	f.must(func() error { return f.cluster.AddCluster(ctx, cluster, f.ownServer()) })
 	w.destroy()
 	w.lives()
 	f.must(f.nothingLeft)

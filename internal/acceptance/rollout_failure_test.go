@@ -83,6 +83,7 @@ func (r *recorder) endsWithin(limit time.Duration, names ...string) func() error
 // idle fails if an operation on one of the Applications runs or is asked for.
 func (r *recorder) idle(names ...string) func() error {
 	return each(names, func(name string) error {
+		r.catchUp()
 		if s := r.get(name); s == nil || s.Pending || s.Phase == "Running" || s.Phase == "Terminating" {
 			return fmt.Errorf("an operation is left running: %s", s)
 		}

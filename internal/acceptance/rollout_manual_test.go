@@ -42,7 +42,6 @@ func (f *fixture) releaseGuestbook(version string) string {
 func TestAccTheGuestbookWaitsForAPersonInItsManualStep(t *testing.T) {
 	f := newFixture(t)
 	f.createProject()
-	f.createNamespace()
 	older := f.releaseGuestbook("1")
 	pin := f.releaseGuestbook("2")
 	dev, qa, prod := f.app("dev-guestbook"), f.app("qa-guestbook"), f.app("prod-guestbook")
@@ -62,10 +61,10 @@ func TestAccTheGuestbookWaitsForAPersonInItsManualStep(t *testing.T) {
 	}
 
 	r := f.record()
-	s.Extra = `timeouts = { create = "8s" }`
+	s.Extra = `timeouts = { create = "20s" }`
 	tf.configure(s)
 	gaveUp := tf.want(exitFailed, "apply", "-auto-approve")
-	if !says(qa, "argocd app sync "+qa+" --revision "+pin).MatchString(gaveUp.out) {
+	if !says(qa, "argocd app sync argocd/"+qa+" --revision "+pin).MatchString(gaveUp.out) {
 		t.Errorf("the error does not say what to run:\n%s", gaveUp.out)
 	}
 	f.must(r.inOrder([]string{dev}), r.operations(0, qa), r.absent(prod))
@@ -129,11 +128,6 @@ func (f *fixture) createProject() {
 			"clusterResourceWhitelist": []any{map[string]any{"group": "*", "kind": "*"}},
 		},
 	})
-}
-
-// createNamespace creates the destination namespace.
-func (f *fixture) createNamespace() {
-	f.create(namespaces, "", map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": f.name}})
 }
 
 // create creates an object, which is deleted when the test ends.

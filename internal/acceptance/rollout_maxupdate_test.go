@@ -21,7 +21,7 @@ func TestAccNeverMoreThanMaxUpdateAreInFlight(t *testing.T) {
 	}{
 		{1, 3, 1},
 		{"34%", 3, 1},
-		{"10%", 12, 1},
+		{"19%", 8, 1},
 		{"50%", 4, 2},
 		{nil, 3, 3},
 	} {
@@ -70,9 +70,12 @@ func (f *fixture) releaseOneByOne(ctx context.Context, r *recorder, limit int, n
 		if err := pause(ctx, settle); err != nil {
 			return err
 		}
-		next := held()[0]
-		released[next] = true
-		if err := f.setHealth(ctx, next, "Healthy"); err != nil {
+		now := held()
+		if len(now) < want {
+			continue // one is being compared just now
+		}
+		released[now[0]] = true
+		if err := f.setHealth(ctx, now[0], "Healthy"); err != nil {
 			return err
 		}
 	}
@@ -94,16 +97,17 @@ func TestAccAChangeOfMaxUpdateTouchesNoApplication(t *testing.T) {
 	f.release("1", "dev", "prod-a", "prod-b", "prod-c")
 	s := f.newSet([]string{"dev", "prod-a/prod", "prod-b/prod", "prod-c/prod"}, "dev", "prod")
 	s.Steps[1].MaxUpdate = 1
-	s.Provider = obj{"refresh": false} // refreshes are writes as well
+	p := f.proxy()
+	s.Provider = p.through()
+	s.Provider["refresh"] = false // refreshes are writes as well
 	r := f.record()
-	var before map[string]string
 	step := func(maxUpdate any) resource.TestStep {
 		s.Steps[1].MaxUpdate = maxUpdate
 		return resource.TestStep{
-			PreConfig:        func() { r.reset(); before = f.versions() },
+			PreConfig:        func() { r.reset(); p.Writes() },
 			Config:           s.String(),
 			ConfigPlanChecks: planned(plansExactly()),
-			Check:            check(r.onlyTouched(), func() error { return f.sameVersions(before) }),
+			Check:            check(r.onlyTouched(), p.wroteNoApplication),
 		}
 	}
 	created := resource.TestStep{Config: s.String()}

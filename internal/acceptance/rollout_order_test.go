@@ -11,6 +11,7 @@ import (
 
 func TestAccThreeStepsAreCreatedInOrder(t *testing.T) {
 	f := newFixture(t)
+	f.withoutNamespace()
 	f.release("1", "dev", "qa", "prod-a", "prod-b")
 	s := f.newSet([]string{"dev", "qa", "prod-a/prod", "prod-b/prod"}, "dev", "qa", "prod")
 	s.Rollout = obj{} // the defaults

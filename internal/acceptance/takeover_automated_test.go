@@ -23,7 +23,7 @@ func (m *move) automated() {
 	delete(template["metadata"].(obj), "finalizers")
 	template["spec"].(obj)["syncPolicy"] = obj{"automated": obj{"prune": true, "selfHeal": true}}
 	m.createAppSet(set)
-	m.until("the controller has adopted the Applications", func() bool { return m.controlled() == 2 && m.switchedOn(apps...) == nil })
+	m.awaitRest(func() bool { return m.controlled() == 2 && m.switchedOn(apps...) == nil })
 	began, workloads := m.uids(), m.workloads()
 	m.seen.reset()
 

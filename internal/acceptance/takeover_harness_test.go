@@ -72,7 +72,6 @@ func (f *fixture) createAppSet(set *unstructured.Unstructured) *unstructured.Uns
 // rollout has nothing to do: that would take its grace period of 30 seconds.
 func (f *fixture) deployFirst(suffixes ...string) {
 	f.Helper()
-	f.createNamespace()
 	f.release("1", suffixes...)
 	for _, suffix := range suffixes {
 		f.foreign(suffix, func(app *unstructured.Unstructured) { app.Object["operation"] = obj{"sync": obj{}} })
@@ -85,7 +84,16 @@ func (f *fixture) deployFirst(suffixes ...string) {
 // until waits for a condition; the test ends where that does not come.
 func (f *fixture) until(what string, condition func() bool) {
 	f.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) { return condition(), nil })
+	nudged := time.Now()
+	err := wait.PollUntilContextTimeout(context.Background(), 100*time.Millisecond, 2*patience, true, func(ctx context.Context) (bool, error) {
+		if time.Since(nudged) > nudgeAfter {
+			for _, app := range f.liveApps(ctx) {
+				f.nudge(ctx, app.GetName())
+			}
+			nudged = time.Now()
+		}
+		return condition(), nil
+	})
 	if err != nil {
 		f.Fatalf("waiting until %s: %v", what, err)
 	}
@@ -101,10 +109,30 @@ func (f *fixture) inCluster(suffixes ...string) *unstructured.Unstructured {
 	return set
 }
 
-// awaitAdopted waits until the controller says that all Applications of the set, n of them, are Healthy.
-func (f *fixture) awaitAdopted(n int) {
+// awaitAdopted waits until the controller has said for a second that all Applications of the set, n of them, are Healthy, and nothing
+// has run. It may ask for a sync a second time, from a status in its cache that is old by then (Argo CD 3.6.1). What is done meanwhile
+// is done at each look.
+func (f *fixture) awaitAdopted(n int, meanwhile ...func()) {
 	f.Helper()
-	f.until("the ApplicationSet is at rest", func() bool { return f.adopted(n) })
+	f.awaitRest(func() bool {
+		for _, do := range meanwhile {
+			do()
+		}
+		return f.adopted(n)
+	})
+}
+
+// awaitRest waits until a condition has held for a second in which nothing ran.
+func (f *fixture) awaitRest(condition func() bool) {
+	f.Helper()
+	rested := 0
+	f.until("the ApplicationSet is at rest", func() bool {
+		busy := func(app unstructured.Unstructured) bool { return !newAppState(&app).done() }
+		if rested++; !condition() || slices.ContainsFunc(f.liveApps(f.ctx()), busy) {
+			rested = 0
+		}
+		return rested == 10
+	})
 }
 
 // adopted tells whether the controller says that all Applications of the set, n of them, are Healthy, and that no rollout is on.

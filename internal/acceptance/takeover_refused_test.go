@@ -171,7 +171,7 @@ func (m *move) rollingOut() {
 		m.Error("what was refused has changed the ApplicationSet or its Applications")
 	}
 	m.must(m.deploys("1", "prod"))
-	m.letFinish(m.app("dev"), apps)
+	m.letFinish(m.app("dev"), len(apps))
 	m.must(m.deploys("2", "dev", "prod"))
 
 	began, workloads := m.uids(), m.workloads()
@@ -184,20 +184,13 @@ func (m *move) rollingOut() {
 	m.lives()
 }
 
-// letFinish sets the health of the Application that holds the controller's rollout up, and waits until all have been at rest for a
-// second. The controller may ask for a sync a second time, from a status in its cache that is old by then (Argo CD 3.6.1): that sync
-// brings back the health that git has.
-func (m *move) letFinish(held string, apps []string) {
+// letFinish waits until the controller's rollout of n Applications has ended. It sets the health of the one that holds it up, again
+// where a second sync of that one (see awaitAdopted) has brought back the health that git has.
+func (m *move) letFinish(held string, n int) {
 	m.Helper()
-	rested := 0
-	m.until("the controller's rollout has ended", func() bool {
-		if s := m.seen.get(held); s != nil && s.Health != "Healthy" {
+	m.awaitAdopted(n, func() {
+		if s := m.seen.get(held); s.Health != "Healthy" {
 			m.must(func() error { return m.setHealth(m.ctx(), held, "Healthy") })
 		}
-		busy := func(app string) bool { s := m.seen.get(app); return s == nil || !m.seen.done(s) }
-		if rested++; slices.ContainsFunc(apps, busy) || !m.adopted(len(apps)) {
-			rested = 0
-		}
-		return rested == 10
 	})
 }

@@ -23,7 +23,6 @@ import (
 func (m *move) ofATeam() {
 	team := m.team()
 	m.permit(team)
-	m.createNamespace()
 	m.release("1", "dev", "prod")
 	set := m.allAtOnce(m.appSet("dev", "prod"))
 	set.SetNamespace(team)
@@ -105,7 +104,6 @@ const (
 // in the middle.
 func (m *move) fleet() {
 	m.useBinary(buildProvider(m.T))
-	m.createNamespace()
 	m.writeFile("apps/none/README", "Nothing to deploy.\n")
 	m.commit()
 	suffixes := make([]string, fleetSize)
