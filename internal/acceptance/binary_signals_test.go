@@ -41,6 +41,34 @@ func TestAccBinary(t *testing.T) {
 			w.resumesHeld(seen)
 		})
 	}
+	t.Run("Ctrl-C of a destroy names what is left", func(t *testing.T) {
+		f := newFixture(t)
+		w, s, seen := f.workspace(), f.threeSteps(), f.record()
+		s.Reverse = true
+		f.hold("staging")
+		f.release("1", "dev", "prod")
+		w.configure(s)
+		w.useBinary(dir)
+		w.apply()
+		seen.reset()
+		destroy := w.startBinary("destroy", "-auto-approve")
+		if _, err := seen.await(w.ctx(), f.app("staging"), "is being deleted", isDeleting); err != nil {
+			t.Error(err)
+		}
+		destroy.signal(syscall.SIGINT)
+		r := destroy.wait()
+		if r.code != exitFailed {
+			t.Fatalf("exit code %d\n%s", r.code, r.out)
+		}
+		w.says(r, "Deletion interrupted", "The deletion was cancelled. Nothing new was started after that.", "Not done (2)",
+			f.app("staging")+" ("+stepOf("02", "staging")+"): Deleting", "terraform destroy (or apply) again")
+		destroy.gone(orphanLimit)
+		w.lives(f.apps("dev", "staging")...)
+		f.must(seen.untouched(f.app("dev")), func() error { return f.letGo(f.ctx(), "staging") })
+		w.destroy()
+		f.must(seen.deletedInOrder(f.apps("prod"), f.apps("staging"), f.apps("dev")), f.nothingLeft)
+		w.isState("")
+	})
 }
 
 // held is a set whose step 2 stays Progressing, so that its first apply stops there.

@@ -46,6 +46,9 @@ func (r report) diagnostics(o rollout.Outcome) diag.Diagnostics {
 	if o.OK() {
 		return diags
 	}
+	if o.Step == r.doing {
+		o.Step = "" // what stands in for the step where a deletion is all there is
+	}
 	add := func(summary string, parts ...string) {
 		if len(diags) == 0 {
 			parts = append(parts, r.open(o), r.next, story(o))

@@ -92,16 +92,38 @@ func TestWhatIsNotDoneIsToldWithoutCredentials(t *testing.T) {
 func TestAStopWithoutFailureIsAnErrorToo(t *testing.T) {
 	for name, c := range map[string]struct {
 		o             rollout.Outcome
+		doing         string
 		summary, text string
 	}{
-		"cancelled": {rollout.Outcome{Stop: rollout.StopCancelled, Step: "step 01: x"}, "Rollout interrupted", `in "step 01: x"`},
-		"deadline":  {rollout.Outcome{Stop: rollout.StopDeadline}, "Rollout timed out", "timeouts.update (1h0m0s)"},
-		"watch":     {rollout.Outcome{Stop: rollout.StopWatch, Err: errors.New("connection refused")}, "Watch lost", "connection refused"},
-		"open":      {rollout.Outcome{Open: []rollout.OpenApp{{Name: "a"}}}, "Rollout unfinished", "Not done (1)"},
+		"cancelled": {rollout.Outcome{Stop: rollout.StopCancelled, Step: "step 01: x"}, "rollout", "Rollout interrupted", `in "step 01: x"`},
+		"deadline":  {rollout.Outcome{Stop: rollout.StopDeadline}, "rollout", "Rollout timed out", "timeouts.update (1h0m0s)"},
+		"watch":     {rollout.Outcome{Stop: rollout.StopWatch, Err: errors.New("connection refused")}, "rollout", "Watch lost", "connection refused"},
+		"open":      {rollout.Outcome{Open: []rollout.OpenApp{{Name: "a"}}}, "rollout", "Rollout unfinished", "Not done (1)"},
+		"cancelled while an update deletes": {
+			rollout.Outcome{Stop: rollout.StopCancelled, Step: "deletion"}, "rollout", "Rollout interrupted", `The rollout was cancelled in "deletion".`,
+		},
+		"a deletion that is cancelled": {
+			rollout.Outcome{Stop: rollout.StopCancelled, Step: "deletion"}, "deletion", "Deletion interrupted", "The deletion was cancelled. Nothing new",
+		},
+		"the deadline of a deletion": {
+			rollout.Outcome{Stop: rollout.StopDeadline, Step: "deletion"}, "deletion", "Deletion timed out", "The deletion did not end within timeouts.delete (1h0m0s). What",
+		},
+		"a deletion that loses sight": {
+			rollout.Outcome{Stop: rollout.StopWatch, Step: "deletion", Err: errors.New("connection refused")}, "deletion", "Watch lost",
+			"The deletion lost sight of the Applications and stopped: connection refused",
+		},
+		"a deletion with something open": {
+			rollout.Outcome{Open: []rollout.OpenApp{{Name: "a"}}, Step: "deletion"}, "deletion", "Deletion unfinished",
+			"The deletion ended before everything was done.\n\nNot done (1)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			diags := testReport().diagnostics(c.o)
-			if len(diags) != 1 || diags[0].Summary() != c.summary || !strings.Contains(diags[0].Detail(), c.text) {
+			r := testReport()
+			if r.doing = c.doing; c.doing == "deletion" {
+				r.timeoutName, r.next = "delete", afterFailedDelete
+			}
+			diags := r.diagnostics(c.o)
+			if len(diags) != 1 || diags[0].Summary() != c.summary || !strings.Contains(diags[0].Detail(), c.text) || !strings.Contains(diags[0].Detail(), r.next) {
 				t.Errorf("got %v", diags)
 			}
 		})

@@ -81,6 +81,14 @@ func TestBadInputIsAnErrorAtPlanThatNamesTheAttribute(t *testing.T) {
 }`),
 			"Contradicting name", `metadata.name of the manifest is "b"`, "",
 		},
+		"a manifest of another namespace": {
+			raw(nowhere + `resource "argocdprogressive_applicationset" "test" {
+  name      = "a"
+  namespace = "b"
+  manifest  = jsonencode({ apiVersion = "argoproj.io/v1alpha1", kind = "ApplicationSet", metadata = { name = "a", namespace = "c" }, spec = {} })
+}`),
+			"Contradicting namespace", `metadata.namespace of the manifest is "c", but the resource's namespace is "b"`, "",
+		},
 		"something wrong inside of a manifest": {
 			raw(nowhere + `resource "argocdprogressive_applicationset" "test" {
   name     = "a"
