@@ -61,7 +61,7 @@ func mayWriteEvents(role *unstructured.Unstructured) {
 	role.Object["rules"] = rules
 }
 
-// reasons are those of the Events about an Application, sorted.
+// reasons are those of the Events about an Application, sorted by name, with "!" in front of those that are warnings.
 func (f *fixture) reasons(app string) []string {
 	f.Helper()
 	list, err := f.client.Resource(kubernetesEvents).Namespace(argoNamespace).List(f.ctx(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + app})
@@ -73,6 +73,9 @@ func (f *fixture) reasons(app string) []string {
 		component, _, _ := unstructured.NestedString(e.Object, "source", "component")
 		uid, _, _ := unstructured.NestedString(e.Object, "involvedObject", "uid")
 		reason, _, _ := unstructured.NestedString(e.Object, "reason")
+		if kind, _, _ := unstructured.NestedString(e.Object, "type"); kind == "Warning" {
+			reason = "!" + reason
+		}
 		if component == "terraform-provider-argocdprogressive" {
 			found[reason] = true
 			if uid == "" {
@@ -80,7 +83,9 @@ func (f *fixture) reasons(app string) []string {
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return slices.SortedFunc(maps.Keys(found), func(a, b string) int {
+		return strings.Compare(strings.TrimPrefix(a, "!"), strings.TrimPrefix(b, "!"))
+	})
 }
 
 // status is data.argocdprogressive_rollout as an output shows it.
@@ -122,16 +127,16 @@ func (f *fixture) reader(provider obj) *workspace {
 }
 
 // TestAccARolloutIsWatchedAndReadWhileItRuns: one rollout that waits for a person, read by another process
-// meanwhile, and one that fails, where nothing can be written.
+// meanwhile, one that fails, where nothing can be written and where it can, and the end of all.
 func TestAccARolloutIsWatchedAndReadWhileItRuns(t *testing.T) {
 	f := newFixture(t)
-	f.createNamespace()
 	w, other, r := f.workspace(), f.reader(nil), f.record()
 	dev, prod := f.app("dev"), f.app("prod")
 	s := f.newSet([]string{"dev", "prod"}, "dev", "prod")
 	s.Steps[1].MaxUpdate = 0
-	s.Provider = f.as(f.accountOf("apply.yaml", applyAccount, "events", mayWriteEvents))
-	s.Provider["progress"] = obj{"path": filepath.Join(w.cli.dir, "progress.log"), "format": "json", "kubernetes_events": true}
+	mayWrite := f.as(f.accountOf("apply.yaml", applyAccount, "events", mayWriteEvents))
+	mayWrite["progress"] = obj{"path": filepath.Join(w.cli.dir, "progress.log"), "format": "json", "kubernetes_events": true}
+	s.Provider = mayWrite
 	pin := f.release("1", "dev", "prod")
 	w.configure(s)
 
@@ -167,6 +172,7 @@ func TestAccARolloutIsWatchedAndReadWhileItRuns(t *testing.T) {
 	}
 
 	// Without the right to write Events, and where no progress can be written, the apply fails for its own reason alone.
+	s.Rollout = quick()
 	s.Provider = f.as(f.account())
 	s.Provider["progress"] = obj{"path": f.TempDir(), "kubernetes_events": true}
 	w.configure(s)
@@ -188,8 +194,20 @@ func TestAccARolloutIsWatchedAndReadWhileItRuns(t *testing.T) {
 	if kind, name := set.GetKind(), set.GetNamespace()+"/"+set.GetName(); kind != "ApplicationSet" || name != argoNamespace+"/"+f.name || set.Object["spec"] == nil {
 		t.Errorf("the ApplicationSet is %s", failed.YAML)
 	}
-	s.Provider = nil
+
+	// With it, the failure and the deletion are Events as well.
+	s.Provider = mayWrite
 	w.configure(s)
+	w.saysNot(w.failsToApply(dev+": app path does not exist"), "not written")
+	w.saysNot(w.destroy(), "not written")
+	for app, want := range map[string]string{
+		dev:  "RolloutDeleted RolloutDeleting !RolloutFailed RolloutHealthy RolloutPending RolloutProgressing",
+		prod: "RolloutDeleted RolloutDeleting RolloutHealthy RolloutPending RolloutProgressing",
+	} {
+		if got := strings.Join(f.reasons(app), " "); got != want {
+			t.Errorf("in the end, the Events about %s are %q, not %q", app, got, want)
+		}
+	}
 }
 
 // checkDuring looks at what is read while the rollout waits for a person.

@@ -114,7 +114,7 @@ func TestWhatCannotBeWatchedIsAWarning(t *testing.T) {
 	nobody.stage("checking") // of a set that is only read
 }
 
-func TestAnEventAboutAnApplicationWaitsUntilThatExists(t *testing.T) {
+func TestAnEventAboutAnApplicationWaitsUntilThatExistsAndOneAboutItsEndDoesNot(t *testing.T) {
 	var mu sync.Mutex
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -150,12 +150,21 @@ func TestAnEventAboutAnApplicationWaitsUntilThatExists(t *testing.T) {
 			{App: "a", UID: "uid-1", Phase: rollout.PhasePending},
 			{App: "a", UID: "uid-1", Phase: rollout.PhaseProgressing},
 			{App: "c", UID: "uid-2", Phase: rollout.PhasePending},
+			{App: "c", Phase: rollout.PhaseFailed},
+			{App: "d", UID: "uid-3", Phase: rollout.PhaseDeleting},
+			{App: "d", Phase: rollout.PhaseDeleted},
+			{App: "e", UID: "uid-4", Phase: rollout.PhaseWaiting},
+			{App: "e", Phase: rollout.PhasePending},
+			{App: "e", UID: "uid-5", Phase: rollout.PhaseProgressing},
 		} {
 			n.At, n.Step, n.Text = time.Unix(int64(i), 0), "step 01: x", "syncing"
 			c.watched.reporter.Note(n)
 		}
 	})
-	want := []string{"a uid-1 RolloutPending", "a uid-1 RolloutProgressing", "c uid-2 RolloutPending", "b  RolloutPending", "b  RolloutFailed"}
+	want := []string{
+		"a uid-1 RolloutPending", "a uid-1 RolloutProgressing", "c uid-2 RolloutPending", "c uid-2 RolloutFailed", "d uid-3 RolloutDeleting",
+		"d uid-3 RolloutDeleted", "e uid-5 RolloutPending", "e uid-5 RolloutProgressing", "b  RolloutPending", "b  RolloutFailed",
+	}
 	if warnings != "" || !slices.Equal(got, want) {
 		t.Errorf("the Events are %q (%s), not %q", got, warnings, want)
 	}

@@ -58,7 +58,8 @@ func progressAttribute() schema.Attribute {
 			},
 			"kubernetes_events": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Whether each transition becomes a Kubernetes Event about the Application, for `kubectl describe` and whatever collects Events. " +
+				MarkdownDescription: "Whether each change of an Application's status, but not to `Waiting`, becomes a Kubernetes Event about it, for `kubectl describe` and whatever collects Events. " +
+					"Its reason is the status: `RolloutPending`, `RolloutProgressing`, `RolloutHealthy`, `RolloutFailed` (a Warning), `RolloutDeleting` or `RolloutDeleted`. " +
 					"Needs the verb `create` on `events` (examples/rbac/events.yaml); without it apply warns. Default: `false`, e.g. `true`.",
 			},
 		},
