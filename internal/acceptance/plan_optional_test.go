@@ -1,41 +1,31 @@
 package acceptance
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-
-	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/provider"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/cptest"
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/helmrepo"
 )
 
 func TestAccEveryOptionalAttributeAbsentNullEmptyAndSetComesToRest(t *testing.T) {
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
 			f := newFixture(t)
+			charts := cptest.Charts(t, helmrepo.Chart{Name: "demo", Version: "1.0.0"})
+			places := strings.NewReplacer("NAMESPACE", f.name, "APP", "{{.name}}", "REPO", f.repo.URL(), "CHARTS", charts.URL())
 			w := f.workspace()
 			f.record()
-			suffixes := []string{"dev", "prod"}
-			for _, suffix := range suffixes {
-				if g.files == nil {
-					f.write(suffix, map[string]string{"version": "1"})
-				}
-				for name, content := range g.files {
-					f.writeFile(f.path(suffix)+"/"+name, strings.ReplaceAll(content, "APP", f.app(suffix)))
-				}
-			}
-			f.commit()
+			g.write(f)
 			variants := g.variants
 			if variants == nil {
 				variants = []string{"absent", "set", "empty", "nulls", "set", "null", "absent"}
 			}
 			for _, variant := range variants {
-				w.configure(g.variant(f, variant))
+				w.configure(g.variant(f, places, variant))
 				w.apply()
 				if r := w.cli.run("plan", "-detailed-exitcode"); r.code != exitEmpty {
 					t.Fatalf("%s: the second plan is not empty: exit code %d\n%s", variant, r.code, r.out)
@@ -47,48 +37,90 @@ func TestAccEveryOptionalAttributeAbsentNullEmptyAndSetComesToRest(t *testing.T)
 	}
 }
 
+// suffixes are those of the Applications of a part.
+func suffixes(part int) []string {
+	return []string{fmt.Sprintf("dev-%d", part), fmt.Sprintf("prod-%d", part)}
+}
+
+// write commits what all Applications deploy, with a tag for each: its name and a version.
+func (g group) write(f *fixture) {
+	f.Helper()
+	for i, p := range g.parts {
+		for _, suffix := range suffixes(i) {
+			if p.files == nil {
+				f.write(suffix, map[string]string{"version": "1"})
+			}
+			for name, content := range p.files {
+				f.writeFile(f.path(suffix)+"/"+name, strings.ReplaceAll(content, "APP", f.app(suffix)))
+			}
+		}
+	}
+	f.commit()
+	for i := range g.parts {
+		for _, suffix := range suffixes(i) {
+			f.must(func() error { return f.repo.Tag(f.app(suffix) + "/1.0.0") })
+		}
+	}
+}
+
 // variant is the configuration of one variant: "null" sets the outermost optional value to null,
 // "nulls" the innermost.
-func (g group) variant(f *fixture, variant string) text {
-	s := f.newSet([]string{"dev", "prod"})
-	root := obj{"name": s.Name, "spec": s.spec()}
-	root["rollout"] = obj{"min_healthy_time": "0s"}
-	if g.name == "Kustomize" {
-		root["rollout"].(obj)["prune"] = true // names change
+func (g group) variant(f *fixture, places *strings.Replacer, variant string) text {
+	config := f.provider(nil)
+	for i, p := range g.parts {
+		s := f.newSet(nil)
+		s.Name = fmt.Sprintf("%s-%d", f.name, i)
+		for j, suffix := range suffixes(i) {
+			s.Elements = append(s.Elements, f.element(suffix+"/"+[]string{"dev", "prod"}[j]))
+		}
+		root := p.root(s, places)
+		if g.prune {
+			root["rollout"].(obj)["prune"] = true
+		}
+		p.set(root, places, variant)
+		config += block(fmt.Sprintf("resource %q \"part_%d\"", resourceType, i), root, "")
 	}
+	return text(config)
+}
+
+// root is what a set always has.
+func (p part) root(s *set, places *strings.Replacer) obj {
+	root := obj{"name": s.Name, "spec": s.spec(), "rollout": obj{"min_healthy_time": "0s"}}
 	spec := dig(root, "spec.template.spec")
-	switch g.name {
-	case "plugin":
+	delete(spec["source"].(obj), "target_revision")
+	for _, kind := range []string{"sources", "source_hydrator"} {
+		if p.base[kind] != nil {
+			delete(spec, "source")
+		}
+	}
+	maps.Copy(spec, fill(places, p.base).(obj))
+	if p.fast {
+		delete(root["spec"].(obj), "go_template")
+		delete(root["spec"].(obj), "go_template_options")
+		root = fill(strings.NewReplacer("{{.", "{{"), root).(obj)
+	}
+	if p.written {
+		root["rollout"] = obj{}
 		nobody := list{obj{"match_expressions": list{obj{"key": "env", "operator": "In", "values": list{"nobody"}}}}}
 		put(root, "spec.strategy", obj{"type": "RollingSync", "rolling_sync": obj{"steps": nobody}})
-	case "several sources":
-		delete(spec, "source")
-		spec["sources"] = list{
-			obj{"repo_url": f.repo.URL(), "path": "apps/{{.name}}"},
-			obj{"repo_url": f.repo.URL(), "ref": "values"},
-		}
-	case "source hydrator":
-		delete(spec, "source")
-		spec["source_hydrator"] = obj{
-			"dry_source":  obj{"repo_url": f.repo.URL(), "path": "apps/{{.name}}", "target_revision": "main"},
-			"sync_source": obj{"path": "apps/{{.name}}", "target_branch": "main"},
-		}
 	}
-	if source, ok := spec["source"].(obj); ok {
-		delete(source, "target_revision")
-	}
-	for _, o := range g.optionals {
+	return root
+}
+
+// set sets the optional attributes of one variant.
+func (p part) set(root obj, places *strings.Replacer, variant string) {
+	for _, o := range p.optionals {
 		switch variant {
 		case "set":
 			if o.set != nil {
-				put(root, o.path, fill(f, o.set))
+				put(root, o.path, fill(places, o.set))
 			}
 		case "empty":
 			if o.empty != nil {
 				put(root, o.path, o.empty)
 			}
 		case "nulls":
-			if o.empty != nil || o.set != nil && !needed(root, o.path) {
+			if !slices.Contains(p.kept, o.path) {
 				put(root, o.path, raw("null"))
 			}
 		case "null":
@@ -97,34 +129,27 @@ func (g group) variant(f *fixture, variant string) text {
 			}
 		}
 	}
-	return text(f.provider(nil) + block(fmt.Sprintf("resource %q %q", resourceType, s.Address), root, ""))
 }
 
-// fill replaces the place holders in a value.
-func fill(f *fixture, v any) any {
+// fill replaces the place holders in a copy of a value.
+func fill(places *strings.Replacer, v any) any {
 	switch v := v.(type) {
 	case string:
-		return strings.NewReplacer("NAMESPACE", f.name, "APP", "{{.name}}", "REPO", f.repo.URL()).Replace(v)
+		return places.Replace(v)
 	case list:
 		out := list{}
 		for _, e := range v {
-			out = append(out, fill(f, e))
+			out = append(out, fill(places, e))
 		}
 		return out
 	case obj:
 		out := obj{}
 		for k, e := range v {
-			out[k] = fill(f, e)
+			out[k] = fill(places, e)
 		}
 		return out
 	}
 	return v
-}
-
-// needed tells that the base configuration of a variant has this attribute and cannot do without.
-func needed(root obj, path string) bool {
-	return slices.Contains([]string{"spec.go_template", inSpec + "sync_policy.sync_options", inSpec + "sources.1.ref", "rollout.min_healthy_time",
-		"spec.strategy.rolling_sync.steps"}, path) // steps need a type
 }
 
 // outermost is the longest beginning of a path that the base configuration does not have; "" when
@@ -182,63 +207,4 @@ func put(root obj, path string, value any) {
 	if o, ok := at.(obj); ok {
 		o[parts[len(parts)-1]] = value
 	}
-}
-
-func TestTheTableOfOptionalAttributesIsComplete(t *testing.T) {
-	tried := map[string]bool{}
-	for _, g := range groups {
-		for _, o := range g.optionals {
-			tried[strings.NewReplacer(".0.", ".", ".1.", ".").Replace(o.path)] = true
-			// What stands in a list of objects is tried with the list.
-			if entries, ok := o.set.(list); ok {
-				for _, e := range entries {
-					if m, ok := e.(obj); ok {
-						for k := range m {
-							tried[o.path+"."+k] = true
-						}
-					}
-				}
-			}
-		}
-	}
-	// Without these nothing can be deployed; all tests set them.
-	for _, always := range []string{
-		"manifest", "spec.template.spec.source.path", "spec.template.spec.destination.server", "spec.template.spec.destination.namespace",
-		"spec.template.spec.source.repo_url", "spec.strategy.rolling_sync.steps.match_expressions",
-	} {
-		tried[always] = true
-	}
-	for _, path := range optionalPaths() {
-		// The attributes of one source are those of each of several, and of one that is hydrated;
-		// those are tried above.
-		path = strings.NewReplacer(".sources.", ".source.", ".source_hydrator.dry_source.", ".source.").Replace(path)
-		if !tried[path] && !strings.Contains(path, "kustomize.patches.target.") {
-			t.Errorf("the optional attribute %s is not in the table", path)
-		}
-	}
-}
-
-// optionalPaths are all optional attributes that hold no further attributes, sorted.
-func optionalPaths() []string {
-	var resp resource.SchemaResponse
-	provider.NewApplicationSetResource().Schema(context.Background(), resource.SchemaRequest{}, &resp)
-	found := map[string]bool{}
-	var walk func(at string, attributes map[string]schema.Attribute)
-	walk = func(at string, attributes map[string]schema.Attribute) {
-		for name, a := range attributes {
-			path := strings.TrimPrefix(at+"."+name, ".")
-			switch a := a.(type) {
-			case schema.SingleNestedAttribute:
-				walk(path, a.Attributes)
-			case schema.ListNestedAttribute:
-				walk(path, a.NestedObject.Attributes)
-			default:
-				if a.IsOptional() {
-					found[path] = true
-				}
-			}
-		}
-	}
-	walk("", resp.Schema.Attributes)
-	return slices.Sorted(maps.Keys(found))
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
 )
 
 // ResourcesFinalizer makes Argo CD delete the resources of an Application with it.
@@ -201,6 +203,9 @@ type Source struct {
 	RepoURL, Chart, Path, Ref string
 	// TargetRevision as written; "HEAD" when a git source has none.
 	TargetRevision string
+	// TagPrefix is that of the git tags among which TargetRevision, a version or a range of them, is looked
+	// for; "" where it is neither.
+	TagPrefix string
 	// Unknown is true when any of the above is not known yet; that one is then "".
 	Unknown bool
 }
@@ -258,5 +263,18 @@ func sourceOf(v any) Source {
 	if isGit && revisionKnown && s.TargetRevision == "" {
 		s.TargetRevision = "HEAD"
 	}
+	if isGit && revisionKnown && looksForVersion(s.TargetRevision) {
+		s.TagPrefix, _ = read("tagPrefix")
+	}
 	return s
+}
+
+// looksForVersion tells that Argo CD resolves a revision among the tags with the source's prefix; any other
+// it takes as it is, whatever the prefix (MaxVersion in util/versions/tags.go, Argo CD 3.6.1).
+func looksForVersion(revision string) bool {
+	if _, err := semver.NewVersion(revision); err == nil {
+		return true
+	}
+	_, err := semver.NewConstraint(revision)
+	return err == nil
 }

@@ -354,7 +354,7 @@ func unescapePointer(text string) jsonPointer {
 }
 
 // Sources are the sources of a rendered Application as it is to be written over a live one that has
-// these: with the live values of what is ignored. Only repoURL, chart and targetRevision of live count.
+// these: with the live values of what is ignored. Only repoURL, chart, targetRevision and tagPrefix of live count.
 func (r *Retained) Sources(rendered map[string]any, live []Source) []Source {
 	want := SourcesOf(asObject(rendered["spec"]))
 	if r == nil || len(r.ignored) == 0 || len(live) != len(want) || ContainsUnknown(rendered) {
@@ -372,9 +372,10 @@ func (r *Retained) Sources(rendered map[string]any, live []Source) []Source {
 	for i, entry := range entries {
 		source := asObject(entry)
 		for key, values := range map[string][2]string{
-			"repoURL": {live[i].RepoURL, want[i].RepoURL},
-			"chart":   {live[i].Chart, want[i].Chart},
-			revision:  {live[i].TargetRevision, want[i].TargetRevision},
+			"repoURL":   {live[i].RepoURL, want[i].RepoURL},
+			"chart":     {live[i].Chart, want[i].Chart},
+			"tagPrefix": {live[i].TagPrefix, want[i].TagPrefix},
+			revision:    {live[i].TargetRevision, want[i].TargetRevision},
 		} {
 			if source != nil && values[0] != values[1] {
 				source[key] = values[0]

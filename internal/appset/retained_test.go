@@ -217,6 +217,8 @@ func TestTheSourcesOfAnApplicationAreThoseThatAreKept(t *testing.T) {
 		"something else is ignored": {"/spec/source/path", one, []Source{{RepoURL: "old", TargetRevision: "branch"}}, []Source{{RepoURL: "r", Path: "x", TargetRevision: "HEAD"}}},
 		"one of two": {"/spec/sources/1/targetRevision", two, []Source{{RepoURL: "r", TargetRevision: "v0"}, {RepoURL: "c", Chart: "d", TargetRevision: "v0"}},
 			[]Source{{RepoURL: "r", Path: "x", TargetRevision: "v1"}, {RepoURL: "c", Chart: "d", TargetRevision: "v0"}}},
+		"a prefix of tags": {"/spec/source/tagPrefix", "{metadata: {name: a}, spec: {source: {repoURL: r, path: x, targetRevision: 1.x, tagPrefix: a/}}}",
+			[]Source{{RepoURL: "r", TargetRevision: "1.x", TagPrefix: "b/"}}, []Source{{RepoURL: "r", Path: "x", TargetRevision: "1.x", TagPrefix: "b/"}}},
 		"another number of them": {"/spec/sources/1/targetRevision", two, []Source{{RepoURL: "r"}},
 			[]Source{{RepoURL: "r", Path: "x", TargetRevision: "v1"}, {RepoURL: "c", Chart: "d", TargetRevision: "v2"}}},
 	} {

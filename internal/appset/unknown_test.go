@@ -161,6 +161,13 @@ func TestSourcesKeepWhatIsKnownOfThem(t *testing.T) {
 		"{repoURL: UNKNOWN, path: p, targetRevision: main}": {Path: "p", TargetRevision: "main", Unknown: true},
 		"{repoURL: 'oci://r', path: p}":                     {RepoURL: "oci://r", Path: "p"},
 		"{repoURL: r, ref: v, targetRevision: ''}":          {RepoURL: "r", Ref: "v", TargetRevision: "HEAD"},
+		// Only a version is looked for among the tags with the prefix.
+		"{repoURL: r, path: p, targetRevision: 1.x, tagPrefix: b/}":      {RepoURL: "r", Path: "p", TargetRevision: "1.x", TagPrefix: "b/"},
+		"{repoURL: r, path: p, targetRevision: 1.2.3, tagPrefix: b/}":    {RepoURL: "r", Path: "p", TargetRevision: "1.2.3", TagPrefix: "b/"},
+		"{repoURL: r, path: p, targetRevision: main, tagPrefix: b/}":     {RepoURL: "r", Path: "p", TargetRevision: "main"},
+		"{repoURL: r, path: p, tagPrefix: b/}":                           {RepoURL: "r", Path: "p", TargetRevision: "HEAD"},
+		"{repoURL: r, chart: c, targetRevision: 1.x, tagPrefix: b/}":     {RepoURL: "r", Chart: "c", TargetRevision: "1.x"},
+		"{repoURL: r, path: p, targetRevision: 1.x, tagPrefix: UNKNOWN}": {RepoURL: "r", Path: "p", TargetRevision: "1.x", Unknown: true},
 	} {
 		if got := SourcesOf(map[string]any{"source": tree(t, text)}); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %+v", text, got)

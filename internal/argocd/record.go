@@ -29,7 +29,8 @@ const (
 // label argocdprogressive.io/record: part and the next 900 KiB each. Parts are written before the
 // head and named after what they hold, so a head always finds its own.
 type Record struct {
-	// Token identifies the Create that made the set.
+	// Token identifies the Create that began the set, or took it from another state. One that goes on with what Terraform
+	// has handed over to it keeps the token.
 	Token string
 	State State
 	Payload
@@ -102,7 +103,9 @@ type Pin struct {
 	RepoURL        string `json:"repoURL"`
 	Chart          string `json:"chart,omitempty"`
 	TargetRevision string `json:"targetRevision"`
-	Revision       string `json:"revision"`
+	// TagPrefix tells apart sources that look for the same version among other tags.
+	TagPrefix string `json:"tagPrefix,omitempty"`
+	Revision  string `json:"revision"`
 }
 
 // Outcome is how a step ended.

@@ -9,7 +9,7 @@ import (
 func sourcesOf(spec map[string]any) []rollout.Source {
 	var out []rollout.Source
 	for _, s := range appset.SourcesOf(spec) {
-		out = append(out, rollout.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision})
+		out = append(out, rollout.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision, TagPrefix: s.TagPrefix})
 	}
 	return out
 }

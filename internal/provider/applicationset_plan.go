@@ -85,7 +85,7 @@ func sourcesOf(in []appset.Source) []rollout.Source {
 		if s.Unknown {
 			return nil
 		}
-		out[i] = rollout.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision}
+		out[i] = rollout.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision, TagPrefix: s.TagPrefix}
 	}
 	return out
 }
@@ -99,7 +99,7 @@ func (p placed) keeping(set *appset.Set, known targets) placed {
 	}
 	sources := make([]appset.Source, len(live))
 	for i, s := range live {
-		sources[i] = appset.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision}
+		sources[i] = appset.Source{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision, TagPrefix: s.TagPrefix}
 	}
 	p.sources = sourcesOf(set.Retained.Sources(p.app.Object, sources))
 	return p
@@ -120,7 +120,7 @@ func changedSources(c content, live []rollout.Live) map[string][]liveSource {
 			continue
 		}
 		for _, s := range l.Sources {
-			out[l.Name] = append(out[l.Name], liveSource{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision})
+			out[l.Name] = append(out[l.Name], liveSource{RepoURL: s.RepoURL, Chart: s.Chart, TargetRevision: s.TargetRevision, TagPrefix: s.TagPrefix})
 		}
 	}
 	return out

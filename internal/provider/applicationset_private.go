@@ -17,7 +17,7 @@ const (
 	keyTargets = "targets"
 	// keyCluster: which cluster the set was created on.
 	keyCluster = "cluster"
-	// keyOwner: the token of the Create that made this set.
+	// keyOwner: the token in the record of the set, when this was stored.
 	keyOwner = "owner"
 	// keyPhase: what ModifyPlan planned; Delete is told by it what its deletion is a part of.
 	keyPhase = "phase"
@@ -52,7 +52,7 @@ type cluster struct {
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// owner is what a Create put on the record of the set.
+// owner is by what a state knows the record of its set: see argocd.Record.
 type owner struct {
 	Token string `json:"token"`
 }
@@ -89,6 +89,7 @@ type liveSource struct {
 	RepoURL        string `json:"repoURL"`
 	Chart          string `json:"chart,omitempty"`
 	TargetRevision string `json:"targetRevision,omitempty"`
+	TagPrefix      string `json:"tagPrefix,omitempty"`
 }
 
 // pin is one entry of rollout.Pins.
@@ -96,6 +97,7 @@ type pin struct {
 	RepoURL        string `json:"repoURL"`
 	Chart          string `json:"chart,omitempty"`
 	TargetRevision string `json:"targetRevision"`
+	TagPrefix      string `json:"tagPrefix,omitempty"`
 	Revision       string `json:"revision"`
 }
 
@@ -103,7 +105,7 @@ func newTargets(pins rollout.Pins, apps map[string]rollout.KnownTarget) targets 
 	t := targets{Version: targetsVersion, Apps: apps}
 	for source, revision := range pins {
 		t.Pins = append(t.Pins, pin{
-			RepoURL: source.RepoURL, Chart: source.Chart, TargetRevision: source.TargetRevision, Revision: revision,
+			RepoURL: source.RepoURL, Chart: source.Chart, TargetRevision: source.TargetRevision, TagPrefix: source.TagPrefix, Revision: revision,
 		})
 	}
 	return t
@@ -112,7 +114,7 @@ func newTargets(pins rollout.Pins, apps map[string]rollout.KnownTarget) targets 
 func (t targets) pins() rollout.Pins {
 	pins := rollout.Pins{}
 	for _, p := range t.Pins {
-		pins[rollout.Source{RepoURL: p.RepoURL, Chart: p.Chart, TargetRevision: p.TargetRevision}] = p.Revision
+		pins[rollout.Source{RepoURL: p.RepoURL, Chart: p.Chart, TargetRevision: p.TargetRevision, TagPrefix: p.TagPrefix}] = p.Revision
 	}
 	return pins
 }

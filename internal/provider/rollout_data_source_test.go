@@ -28,7 +28,11 @@ func oldEntry(id string, outcomes ...string) argocd.Rollout {
 func newEntry() argocd.Rollout {
 	return argocd.Rollout{
 		ID: "new", Started: atSecond(100), Ended: atSecond(200), Actor: "ci@runner", Result: argocd.ResultFailed, Reason: "qa|1: degraded",
-		Pins: []argocd.Pin{{RepoURL: "https://user:pass@git/x", TargetRevision: "main", Revision: "1f3a9c2"}},
+		Pins: []argocd.Pin{
+			{RepoURL: "https://user:pass@git/x", TargetRevision: "main", Revision: "1f3a9c2"},
+			{RepoURL: "https://user:pass@git/x", TargetRevision: "1.x", TagPrefix: "web/", Revision: "2b4c6d8"},
+			{RepoURL: "https://user:pass@git/x", TargetRevision: "1.x", TagPrefix: "api/", Revision: "3c5d7e9"},
+		},
 		Outcomes: []argocd.Outcome{
 			{Step: "step 01: env in [dev]", Outcome: stepDone, Started: atSecond(100), Ended: atSecond(120), Done: 2, Applications: 2},
 			{Step: "step 02: env in [qa]", Outcome: stepFailed, Started: atSecond(120), Ended: atSecond(200), Done: 1, Applications: 2},
@@ -82,6 +86,13 @@ func TestTheHistoryHasTheNewestFirstAndReadsOldEntries(t *testing.T) {
 	m := got[1]
 	if m.DurationSeconds.ValueInt64() != 100 || m.Reason.ValueString() != "qa|1: degraded" || m.Pins[0].RepoURL.ValueString() != "https://git/x" || !m.Pins[0].Chart.IsNull() {
 		t.Errorf("the failed one: %+v", m)
+	}
+	var pins []string
+	for _, p := range m.Pins {
+		pins = append(pins, p.TagPrefix.ValueString()+p.TargetRevision.ValueString()+" "+p.Revision.ValueString())
+	}
+	if want := []string{"api/1.x 3c5d7e9", "web/1.x 2b4c6d8", "main 1f3a9c2"}; !reflect.DeepEqual(pins, want) || !m.Pins[2].TagPrefix.IsNull() {
+		t.Errorf("its pins are %q, not %q", pins, want)
 	}
 	want := stepModel{
 		Step: types.StringValue("step 02: env in [qa]"), Outcome: types.StringValue(stepFailed), Started: types.StringValue("2026-01-02T03:02:00Z"),
@@ -144,7 +155,7 @@ func TestTheSummaryIsMarkdownWithATimeline(t *testing.T) {
 		"\n2 Applications: 1 Healthy, 1 Failed.\n",
 		"| qa-1 | step 02: env in \\[qa\\] | Failed | Synced | Degraded | health Degraded: a\\|b &lt;script&gt; |\n",
 		"### Last rollout: failed\n\nBegun 2026-01-02T03:01:40Z by ci&#64;runner, took 1m40s.\n\nqa\\|1: degraded\n",
-		"\n- `main` of `https://git/x`: `1f3a9c2`\n",
+		"\n- `api/1.x` of `https://git/x`: `3c5d7e9`\n- `web/1.x` of `https://git/x`: `2b4c6d8`\n- `main` of `https://git/x`: `1f3a9c2`\n",
 		"\n```mermaid\ngantt\n    title Timeline, in your own time zone\n    dateFormat x\n    axisFormat %H:%M:%S\n" +
 			"    section step 01 env in [dev]\n    2 of 2 done :done, 1767322900000, 20s\n" +
 			"    section step 02 env in [qa]\n    1 of 2 failed :crit, 1767322920000, 80s\n```\n",

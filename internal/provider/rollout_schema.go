@@ -57,6 +57,7 @@ type pinModel struct {
 	RepoURL        types.String `tfsdk:"repo_url"`
 	Chart          types.String `tfsdk:"chart"`
 	TargetRevision types.String `tfsdk:"target_revision"`
+	TagPrefix      types.String `tfsdk:"tag_prefix"`
 	Revision       types.String `tfsdk:"revision"`
 }
 
@@ -72,7 +73,8 @@ type stepModel struct {
 
 var (
 	pinType = map[string]attr.Type{
-		"repo_url": types.StringType, "chart": types.StringType, "target_revision": types.StringType, "revision": types.StringType,
+		"repo_url": types.StringType, "chart": types.StringType, "target_revision": types.StringType, "tag_prefix": types.StringType,
+		"revision": types.StringType,
 	}
 	stepType = map[string]attr.Type{
 		"step": types.StringType, "outcome": types.StringType, "started": types.StringType, "ended": types.StringType,
@@ -165,6 +167,7 @@ func historyAttributes() map[string]schema.Attribute {
 				"repo_url":        computedText("URL of the repository, without credentials, e.g. `\"https://github.com/infra-team/cluster-deployments.git\"`."),
 				"chart":           computedText("Name of the chart, e.g. `\"podinfo\"`. Null for other sources than Helm repositories."),
 				"target_revision": computedText("The name that was resolved, e.g. `\"main\"`."),
+				"tag_prefix":      computedText("The prefix of the git tags that were considered, e.g. `\"component-b/\"`. Null where there is none."),
 				"revision":        computedText("What it meant, a commit SHA, a version or a digest, e.g. `\"1f3a9c2b8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a\"`."),
 			}},
 		},
@@ -207,7 +210,7 @@ func historyModels(now standing) []historyModel {
 		for _, p := range sortedPins(r.Pins) {
 			m.Pins = append(m.Pins, pinModel{
 				RepoURL: types.StringValue(rollout.WithoutCredentials(p.RepoURL)), Chart: optional(p.Chart),
-				TargetRevision: types.StringValue(p.TargetRevision), Revision: types.StringValue(p.Revision),
+				TargetRevision: types.StringValue(p.TargetRevision), TagPrefix: optional(p.TagPrefix), Revision: types.StringValue(p.Revision),
 			})
 		}
 		for _, o := range r.Outcomes {

@@ -82,7 +82,7 @@ func (now standing) lastTo(b *strings.Builder, i int) {
 		fmt.Fprintf(b, "\n%s\n", markdown(r.Reason))
 	}
 	for _, p := range sortedPins(r.Pins) {
-		fmt.Fprintf(b, "\n- %s of %s: %s", code(p.TargetRevision), code(strings.TrimSpace(rollout.WithoutCredentials(p.RepoURL)+" "+p.Chart)), code(p.Revision))
+		fmt.Fprintf(b, "\n- %s of %s: %s", code(p.TagPrefix+p.TargetRevision), code(strings.TrimSpace(rollout.WithoutCredentials(p.RepoURL)+" "+p.Chart)), code(p.Revision))
 	}
 	if len(r.Pins) > 0 {
 		b.WriteString("\n")
@@ -178,6 +178,7 @@ func plain(text string) string {
 
 func sortedPins(pins []argocd.Pin) []argocd.Pin {
 	return slices.SortedFunc(slices.Values(pins), func(a, b argocd.Pin) int {
-		return cmp.Or(cmp.Compare(a.RepoURL, b.RepoURL), cmp.Compare(a.Chart, b.Chart), cmp.Compare(a.TargetRevision, b.TargetRevision))
+		return cmp.Or(cmp.Compare(a.RepoURL, b.RepoURL), cmp.Compare(a.Chart, b.Chart), cmp.Compare(a.TargetRevision, b.TargetRevision),
+			cmp.Compare(a.TagPrefix, b.TagPrefix))
 	})
 }

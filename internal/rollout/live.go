@@ -161,6 +161,9 @@ type Source struct {
 	RepoURL        string
 	Chart          string
 	TargetRevision string
+	// TagPrefix is that of the git tags among which the target revision looks for a version; empty where
+	// it looks for none.
+	TagPrefix string
 }
 
 // Pins are resolved revisions: what a name meant when the rollout was planned or began.

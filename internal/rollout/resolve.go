@@ -14,7 +14,7 @@ func (e *engine) lead(a *app, now time.Time) {
 			if a.waits != leader {
 				a.waits, leader.waiters = leader, append(leader.waiters, a)
 			}
-			a.reason = fmt.Sprintf("waiting until %s has found out what revision %q means", leader.name, s.TargetRevision)
+			a.reason = fmt.Sprintf("waiting until %s has found out what revision %q means", leader.name, s.TagPrefix+s.TargetRevision)
 			return
 		}
 	}
@@ -91,7 +91,7 @@ func (e *engine) pin(a *app, now time.Time) bool {
 	for i, s := range a.want.Sources {
 		if !Immutable(s) && e.pins[s] == "" {
 			e.pins[s] = a.live.Sync.Revisions[i]
-			e.say(now, a, "", fmt.Sprintf("%s of %s is pinned to %s for this rollout", s.TargetRevision, WithoutCredentials(s.RepoURL), e.pins[s]))
+			e.say(now, a, "", fmt.Sprintf("%s of %s is pinned to %s for this rollout", s.TagPrefix+s.TargetRevision, WithoutCredentials(s.RepoURL), e.pins[s]))
 		}
 	}
 	return true

@@ -162,6 +162,7 @@ func TestResolvePins(t *testing.T) {
 		"a chart range is resolved to a version":    {[]Live{liveAt([]Source{{Chart: "x", TargetRevision: "1.*"}}, "1.4.0")}, Pins{{Chart: "x", TargetRevision: "1.*"}: "1.4.0"}},
 		"a tag is resolved to a digest":             {[]Live{liveAt([]Source{{RepoURL: "oci://r", TargetRevision: "1.x"}}, artifact)}, Pins{{RepoURL: "oci://r", TargetRevision: "1.x"}: artifact}},
 		"two charts of one repository share no pin": {[]Live{liveAt([]Source{{RepoURL: "r", Chart: "x", TargetRevision: "*"}}, "1.0.0"), liveAt([]Source{{RepoURL: "r", Chart: "y", TargetRevision: "*"}}, "2.0.0")}, Pins{{RepoURL: "r", Chart: "x", TargetRevision: "*"}: "1.0.0", {RepoURL: "r", Chart: "y", TargetRevision: "*"}: "2.0.0"}},
+		"one range of two prefixes is two pins":     {[]Live{liveAt([]Source{{RepoURL: "r", TargetRevision: "1.x", TagPrefix: "a/"}, {RepoURL: "r", TargetRevision: "1.x", TagPrefix: "b/"}}, sha(1), sha(2))}, Pins{{RepoURL: "r", TargetRevision: "1.x", TagPrefix: "a/"}: sha(1), {RepoURL: "r", TargetRevision: "1.x", TagPrefix: "b/"}: sha(2)}},
 		"revisions that do not fit have no say":     {[]Live{liveAt([]Source{mainBranch, otherBranch}, sha(1))}, Pins{}},
 	} {
 		t.Run(name, func(t *testing.T) {
