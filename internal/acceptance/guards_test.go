@@ -3,11 +3,14 @@ package acceptance
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/faultproxy"
 )
 
 func TestAccAnotherClusterIsRefusedByReadUpdateAndDelete(t *testing.T) {
@@ -28,6 +31,27 @@ func TestAccAnotherClusterIsRefusedByReadUpdateAndDelete(t *testing.T) {
 	p.wroteNothing()
 	w.lives(f.apps("dev", "staging", "prod")...)
 
+	s.Provider = nil
+	w.configure(s)
+}
+
+// What was known of the cluster outlasts an apply by credentials that may not ask.
+func TestAccAnotherClusterIsRefusedAfterAnApplyThatCouldNotTell(t *testing.T) {
+	f := newFixture(t)
+	p := f.proxy()
+	w, s, _ := f.rolledOut(func(s *set) { s.Provider = p.through() })
+	forbidden := p.Add(faultproxy.Rule{On: faultproxy.On("namespaces", "get"), Do: faultproxy.Answer(http.StatusForbidden, metav1.StatusReasonForbidden, "refused by the test")})
+	s.Labels = obj{"tier": "gold"}
+	w.configure(s)
+	w.apply()
+	if forbidden.Hits() == 0 {
+		t.Fatal("the apply has not asked for the namespace")
+	}
+	forbidden.Stop()
+	w.atRest()
+
+	ours, theirs := p.anotherCluster()
+	w.failsToPlan("Wrong cluster", ours, theirs)
 	s.Provider = nil
 	w.configure(s)
 }

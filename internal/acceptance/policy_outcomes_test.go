@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,33 +88,46 @@ func TestAccAClosedSyncWindowStopsWaitsOrLetsManualSyncsPass(t *testing.T) {
 		s.AppSpec = obj{"project": f.name}
 	})
 	f, qa := o.f, o.f.app("qa")
+	f.setWindows(obj{"kind": "deny", "schedule": "* * * * *", "duration": "1h", "applications": list{qa}, "manualSync": true})
+	o.plansWithWindows(exitEmpty)
 	f.release("2", "dev", "qa", "prod")
+	o.plansWithWindows(exitChanges, `AppProject "`+f.name+`", 1 Application: `+qa, `deny window, open: schedule "* * * * *", duration "1h", time zone "UTC"`,
+		`for rollout.sync_window_policy is "fail"`, `"manual" lets the syncs of the rollout pass`, "kubectl -n "+argoNamespace+" get appprojects.argoproj.io "+f.name)
+	f.setWindows(obj{"kind": "deny", "schedule": "* * * * *", "duration": "1h", "applications": list{f.name + "-other"}}, obj{"kind": "allow", "schedule": "* * * * *", "duration": "1h", "namespaces": list{"*"}})
+	o.plansWithWindows(exitChanges)
 	f.setWindows(obj{"kind": "deny", "schedule": "* * * * *", "duration": "1h", "applications": list{qa}, "manualSync": true})
 	o.stops("Sync window closed", "Sync operation blocked by sync window", "rollout.sync_window_policy")
 	f.must(o.r.idle(qa), f.deploys("1", "qa"))
 
-	o.set(obj{"sync_window_policy": "wait", "app_timeout": "5s"})
+	// The last step has its turn afterwards: it is to have no more time than it needs.
+	o.set(obj{"sync_window_policy": "wait", "app_timeout": "12s", "stop_after_step": 2})
 	o.r.reset()
 	opens := f.actor(func(ctx context.Context) error {
 		blocked := func(s *appState) bool { return s != nil && s.Phase == "Running" }
 		if _, err := o.r.await(ctx, qa, "is held back by the window", blocked); err != nil {
 			return err
 		}
-		if err := pause(ctx, 8*time.Second); err != nil {
+		if err := pause(ctx, 14*time.Second); err != nil {
 			return err
 		}
 		f.setWindows()
 		return nil
 	})
 	opens.Start()
-	o.tf.want(exitEmpty, "apply", "-auto-approve")
-	f.must(opens.Check, o.r.inOrder([]string{qa}, f.apps("prod")), f.deploys("2", "qa", "prod"))
+	waited := o.tf.want(exitEmpty, "apply", "-auto-approve")
+	if n := strings.Count(waited.out, "Warning: Sync window closed"); n != 1 || !says("the rollout waits until the windows let them pass").MatchString(waited.out) {
+		f.Errorf("the plan of an apply warns, and what it plans again does not: %d warnings\n%s", n, waited.out)
+	}
+	f.must(opens.Check, o.r.inOrder([]string{qa}), f.deploys("2", "qa"), f.deploys("1", "prod"))
 
 	f.setWindows(obj{"kind": "deny", "schedule": "* * * * *", "duration": "1h", "applications": list{"*"}, "manualSync": true})
 	f.release("3", "qa")
-	o.set(obj{"sync_window_policy": "manual", "app_timeout": "2m"})
+	// Argo CD takes each operation for an automated one first, and says so until it has looked again.
+	o.set(obj{"sync_window_policy": "manual", "app_timeout": "2m", "error_grace": "30s", "stop_after_step": nil})
+	o.plansWithWindows(exitChanges)
+	o.r.reset()
 	o.tf.want(exitEmpty, "apply", "-auto-approve")
-	f.must(f.deploys("3", "qa"))
+	f.must(o.r.inOrder([]string{qa}, f.apps("prod")), f.deploys("3", "qa"), f.deploys("2", "prod"))
 	f.setWindows()
 	o.tf.want(exitEmpty, "destroy", "-auto-approve")
 }
@@ -126,21 +140,21 @@ func TestAccSuspendedHealthStopsWaitsOrIsAccepted(t *testing.T) {
 	o.set(obj{"suspended": "fail"})
 	o.stops("Application suspended", "rollout.suspended")
 
-	o.set(obj{"suspended": "wait", "app_timeout": "3s"})
+	o.set(obj{"suspended": "wait", "app_timeout": "10s", "stop_after_step": 2})
 	o.r.reset()
 	resumes := f.actor(func(ctx context.Context) error {
-		if err := pause(ctx, 8*time.Second); err != nil {
+		if err := pause(ctx, 12*time.Second); err != nil {
 			return err
 		}
 		return f.setHealth(ctx, qa, "Healthy")
 	})
 	resumes.Start()
 	o.tf.want(exitEmpty, "apply", "-auto-approve")
-	f.must(resumes.Check, o.r.operations(0, qa), f.deploys("2", "qa", "prod"))
+	f.must(resumes.Check, o.r.operations(0, qa), f.deploys("2", "qa"), f.deploys("1", "prod"))
 
 	f.must(func() error { return f.setHealth(f.ctx(), qa, "Suspended") })
 	f.release("3", "prod")
-	o.set(obj{"suspended": "accept", "app_timeout": "2m"})
+	o.set(obj{"suspended": "accept", "app_timeout": "2m", "stop_after_step": nil})
 	o.tf.want(exitEmpty, "apply", "-auto-approve")
 	f.must(f.deploys("3", "prod"))
 	o.tf.want(exitEmpty, "plan", "-detailed-exitcode")
@@ -279,6 +293,20 @@ func TestAccWhatOthersDoToAnApplicationInFlightIsNamed(t *testing.T) {
 			f.must(func() error { return f.setHealth(f.ctx(), qa, "Healthy") })
 			o.finishes()
 		})
+	}
+}
+
+// plansWithWindows plans, and wants a warning of closed sync windows with these words, or none without words.
+func (o *outcome) plansWithWindows(code int, words ...string) {
+	o.f.Helper()
+	out := o.tf.want(code, "plan", "-detailed-exitcode").out
+	if says("Warning: Sync window closed").MatchString(out) != (len(words) > 0) {
+		o.f.Errorf("the plan warns of sync windows, or it does not:\n%s", out)
+	}
+	for _, w := range words {
+		if !says(w).MatchString(out) {
+			o.f.Errorf("the plan does not say %q:\n%s", w, out)
+		}
 	}
 }
 

@@ -98,8 +98,9 @@ var needs = []need{
 	{resource: applicationSets, verb: "patch", purposes: TakingOver},
 	{resource: applicationSets, verb: "delete", purposes: TakingOver},
 	{resource: namespaces, verb: "get", purposes: Plan | Standing | Apply | Destroy, argo: true, name: argoNamespaceName, optional: true},
-	{resource: appProjects, verb: "get", purposes: Apply, argo: true, optional: true},
-	{resource: configMaps, verb: "get", purposes: Apply, argo: true, name: argoConfigMap, optional: true},
+	// What an AppProject permits, and its sync windows.
+	{resource: appProjects, verb: "get", purposes: Plan | Apply, argo: true, optional: true},
+	{resource: configMaps, verb: "get", purposes: Plan | Apply, argo: true, name: argoConfigMap, optional: true},
 	{resource: secrets, verb: "list", purposes: Apply | Destroy, argo: true, optional: true},
 	// The version of Argo CD.
 	{resource: statefulSets, verb: "list", purposes: Plan | Apply, argo: true, optional: true},

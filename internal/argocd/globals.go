@@ -16,6 +16,8 @@ import (
 type globalProject struct {
 	selector labels.Selector
 	project  project
+	// missing: there is no such project. One that should inherit from it does not inherit from what follows, either.
+	missing bool
 }
 
 type globalProjects []globalProject
@@ -30,9 +32,13 @@ func (g globalProjects) apply(object map[string]any) project {
 		}
 	}
 	for _, global := range g {
-		if global.project.name != p.name && global.selector.Matches(own) {
-			p = p.with(global.project)
+		if global.project.name == p.name || !global.selector.Matches(own) {
+			continue
 		}
+		if global.missing {
+			break
+		}
+		p = p.with(global.project)
 	}
 	return p
 }
@@ -67,6 +73,7 @@ func (c *Client) globalProjects(ctx context.Context) (globalProjects, error) {
 		}
 		object, err := c.project(ctx, e.ProjectName)
 		if apierrors.IsNotFound(err) {
+			out = append(out, globalProject{selector: selector, project: project{name: e.ProjectName}, missing: true})
 			continue
 		}
 		if err != nil {

@@ -23,6 +23,7 @@ type project struct {
 	sourceNamespaces []string
 	// onlyOwnClusters: only cluster Secrets that name this project are permitted.
 	onlyOwnClusters bool
+	windows         SyncWindows
 }
 
 func readProject(object map[string]any) project {
@@ -32,13 +33,16 @@ func readProject(object map[string]any) project {
 		destinations:     objects(object, "spec", "destinations"),
 		sourceNamespaces: texts(object, "spec", "sourceNamespaces"),
 		onlyOwnClusters:  truth(object, "spec", "permitOnlyProjectScopedClusters"),
+		windows:          ReadSyncWindows(object),
 	}
 }
 
-// with adds what a global project permits and denies (mergeVirtualProject in util/argo/argo.go, 3.6.1).
+// with adds what a global project permits and denies, and its sync windows (mergeVirtualProject in
+// util/argo/argo.go, 3.6.1).
 func (p project) with(global project) project {
 	p.sourceRepos = append(p.sourceRepos[:len(p.sourceRepos):len(p.sourceRepos)], global.sourceRepos...)
 	p.destinations = append(p.destinations[:len(p.destinations):len(p.destinations)], global.destinations...)
+	p.windows = append(p.windows[:len(p.windows):len(p.windows)], global.windows...)
 	return p
 }
 

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -150,5 +151,36 @@ func TestGlobalProjectsAddToThoseThatTheySelect(t *testing.T) {
 	}
 	if p := globals.apply(object("global", "a")); len(p.sourceRepos) != 1 {
 		t.Errorf("a global project adds to itself: %v", p.sourceRepos)
+	}
+}
+
+func TestNothingIsInheritedFromWhatFollowsAMissingGlobalProject(t *testing.T) {
+	selects := func(text string) labels.Selector {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return selector
+	}
+	global := func(name, window string) project {
+		return project{name: name, sourceRepos: []string{"https://" + name}, windows: SyncWindows{{Project: name, Schedule: window}}}
+	}
+	globals := globalProjects{
+		{selector: selects("team"), project: global("first", "1 * * * *")},
+		{selector: selects("team=a"), project: project{name: "gone"}, missing: true},
+		{selector: selects("team"), project: global("last", "2 * * * *")},
+	}
+	for team, want := range map[string]string{"a": "[0 * * * * 1 * * * *]", "b": "[0 * * * * 1 * * * * 2 * * * *]"} {
+		p := globals.apply(map[string]any{
+			"metadata": map[string]any{"name": "shop", "labels": map[string]any{"team": team}},
+			"spec":     map[string]any{"syncWindows": []any{map[string]any{"kind": "deny", "schedule": "0 * * * *", "duration": "1h"}}},
+		})
+		var got []string
+		for _, w := range p.windows {
+			got = append(got, w.Schedule)
+		}
+		if fmt.Sprint(got) != want || p.permitsSource("https://last") != (team == "b") {
+			t.Errorf("a project of team %s has the windows %v, want %s, and permits %v", team, got, want, p.sourceRepos)
+		}
 	}
 }

@@ -14,4 +14,7 @@
 //
 // The corpora are testdata/cases (see the README there), a grammar that writes sets (grammar_test.go),
 // and testdata/reference.
+//
+// What sync windows hold back is compared as well, with windows, Applications and times at random
+// (windows_test.go).
 package conformance

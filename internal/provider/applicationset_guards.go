@@ -19,6 +19,18 @@ type change struct {
 	content content
 }
 
+// changeOf is the step that a plan makes. The waves are a function of content, prior and known; live is what
+// is told about, and what the guards go by.
+func changeOf(c content, prior waves, known targets, live foundSet) change {
+	given := c
+	given.leaveStanding(prior.names(), known.Unfinished)
+	c.leaveStanding(live.waves.names(), live.unfinished)
+	return change{prior: live.waves, planned: planWaves(given, known, prior), content: c}
+}
+
+// nothing tells that nothing changes, or that it is not known what.
+func (c change) nothing() bool { return c.planned.unknown || c.planned.value().Equal(c.prior.value()) }
+
 // removed are the live Applications that the content does not have any more, sorted. Where
 // names are not known yet, only those that are removed for certain: any of the rest could be one
 // of the unknown names.
@@ -106,7 +118,7 @@ func (c change) warnings(m *applicationSetModel, s settings) diag.Diagnostics {
 			"%s that the configuration does not generate any more stay as they are, because sync_policy.applications_sync is %q: %s. They still belong to the set: "+
 				"destroying the resource deletes them.", count(len(left)), c.content.selection.policy, shorten(left)))
 	}
-	if c.planned.unknown || c.planned.value().Equal(c.prior.value()) {
+	if c.nothing() {
 		return diags
 	}
 	if gone := c.removed(); len(gone) > 0 {
@@ -117,7 +129,7 @@ func (c change) warnings(m *applicationSetModel, s settings) diag.Diagnostics {
 	if len(manual) > 0 {
 		diags.AddWarning("Manual step", fmt.Sprintf(
 			"max_update is 0 for the step of these Applications: apply writes them and then waits until a person has synced each one "+
-				"(argocd app sync NAME): %s.", shorten(manual)))
+				"(argocd app sync %s/NAME): %s.", m.Namespace.ValueString(), shorten(manual)))
 	}
 	if len(switchedOff) > 0 {
 		diags.AddWarning("Automated sync will be switched off", fmt.Sprintf(
@@ -145,9 +157,7 @@ func (c change) hazards() (manual, switchedOff []string) {
 			}
 			continue
 		}
-		label := labelOf(labels, p.step)
-		leaf := c.planned.leaf(label, p.app.Name)
-		if leaf != "" && leaf == c.prior.leaf(label, p.app.Name) {
+		if !c.moves(p, labels) {
 			continue
 		}
 		if p.mode == rollout.ModeManual {
@@ -158,6 +168,13 @@ func (c change) hazards() (manual, switchedOff []string) {
 		}
 	}
 	return manual, switchedOff
+}
+
+// moves tells that an Application which is not held back changes, or may; labels are those of the steps.
+func (c change) moves(p placed, labels []string) bool {
+	label := labelOf(labels, p.step)
+	leaf := c.planned.leaf(label, p.app.Name)
+	return leaf == "" || leaf != c.prior.leaf(label, p.app.Name)
 }
 
 func (c change) leavesRollingSync() bool {

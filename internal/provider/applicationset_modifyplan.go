@@ -82,11 +82,15 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
 		return
 	}
-	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, live, s, plan.timeout("create"))...)
+	ch := changeOf(c, newWaves(), targets{}, live)
+	resp.Diagnostics.Append(plan.plan(ch, s, plan.timeout("create"))...)
 	now.Open = r.leaveOpen(plan, c, live)
 	resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyPhase, now)...)
 	resp.Diagnostics.Append(r.checkNames(ctx, plan, c, newWaves(), s, cluster{}, false)...)
 	resp.Diagnostics.Append(r.warnOfDestinations(ctx, plan, change{prior: live.waves, content: c}.removed(), s.of(c.set), cluster{})...)
+	if !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(r.warnOfWindows(ctx, plan, ch, s, cluster{})...)
+	}
 	if r.provider != nil {
 		r.provider.keepAnswers(plan.ID.ValueString(), c.answers)
 	}
@@ -117,9 +121,13 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 		return
 	}
 	if plan.ID.Equal(state.ID) {
-		resp.Diagnostics.Append(plan.plan(c, prior, known, foundSet{waves: prior.outOfCluster(), unfinished: known.Unfinished}, s, plan.timeout("update"))...)
+		ch := changeOf(c, prior, known, foundSet{waves: prior.outOfCluster(), unfinished: known.Unfinished})
+		resp.Diagnostics.Append(plan.plan(ch, s, plan.timeout("update"))...)
 		resp.Diagnostics.Append(r.checkNames(ctx, plan, c, prior, s, home, true)...)
 		resp.Diagnostics.Append(r.warnOfDestinations(ctx, plan, change{prior: prior.outOfCluster(), content: c}.removed(), s.of(c.set), home)...)
+		if r.refreshed(plan) && !resp.Diagnostics.HasError() {
+			resp.Diagnostics.Append(r.warnOfWindows(ctx, plan, ch, s, home)...)
+		}
 		resp.Diagnostics.Append(writeAnswers(ctx, resp.Private, c.answers)...)
 		resp.Diagnostics.Append(pending.planned(plan, prior)...)
 		return
@@ -128,24 +136,20 @@ func (r *applicationSetResource) planUpdate(ctx context.Context, req resource.Mo
 	// Terraform will plan again, as a create; that call does not see the state.
 	resp.Diagnostics.Append(guardReplacement(len(prior.names()), s, fmt.Sprintf(
 		"The set %s becomes %s: all of its Applications are deleted and created anew", state.ID.ValueString(), plan.ID.ValueString()))...)
-	resp.Diagnostics.Append(plan.plan(c, newWaves(), targets{}, foundSet{}, s, plan.timeout("create"))...)
+	resp.Diagnostics.Append(plan.plan(changeOf(c, newWaves(), targets{}, foundSet{}), s, plan.timeout("create"))...)
 }
 
-// plan sets the waves and tells what is wrong or hazardous. The waves are a function of content, prior
-// and known; live is what is told about, and what the guards go by.
+// plan sets the waves and tells what is wrong or hazardous.
 //
 // timeout is how long the rollout may take; zero while that is not known.
-func (m *applicationSetModel) plan(c content, prior waves, known targets, live foundSet, s settings, timeout time.Duration) diag.Diagnostics {
+func (m *applicationSetModel) plan(ch change, s settings, timeout time.Duration) diag.Diagnostics {
 	var diags diag.Diagnostics
-	given := c
-	given.leaveStanding(prior.names(), known.Unfinished)
-	c.leaveStanding(live.waves.names(), live.unfinished)
-	ch := change{prior: live.waves, planned: planWaves(given, known, prior), content: c}
+	c := ch.content
 	diags.Append(ch.guardEmpty(s)...)
 	diags.Append(ch.guardDeletions(s)...)
 	diags.Append(ch.guardDuration(s, timeout)...)
 	m.addIssues(&diags, c.checkSteps().Errors())
-	diags.Append(c.checkSelection(live.waves)...)
+	diags.Append(c.checkSelection(ch.prior)...)
 	diags.Append(ch.warnings(m, s.of(c.set))...)
 	m.Waves = ch.planned.value()
 	return diags

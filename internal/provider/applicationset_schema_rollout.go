@@ -64,7 +64,8 @@ func failureAttributes() attributes {
 			suspendedWait, suspendedAccept, suspendedFail),
 		"sync_window_policy": choice("When a sync window of the AppProject holds a sync back: `\"fail\"` fails after `error_grace`; `\"wait\"` waits until it "+
 			"opens, as long as `timeouts` allow; `\"manual\"` marks the syncs as manual ones, which windows with `manualSync` let pass, and "+
-			"fails for the others. Default: `\"fail\"`, e.g. `\"wait\"`.", windowFail, windowWait, windowManual),
+			"fails for the others. A plan warns of windows that are closed at that time to Applications that it changes, if the credentials may read AppProjects. "+
+			"Default: `\"fail\"`, e.g. `\"wait\"`.", windowFail, windowWait, windowManual),
 		"accept_out_of_sync": flag("Take an Application that was synced to its target and is healthy as done although Argo CD still finds it out of sync " +
 			"(a controller changes a resource, something needs pruning). Later plans do not show its drift either. Default: `false` (it fails, and the " +
 			"error lists the resources), e.g. `true`."),

@@ -90,9 +90,10 @@ type settings struct {
 	requireHealthyEarlier bool
 	allRetries            bool
 	suspended             rollout.SuspendedPolicy
-	windowPolicy          string
-	acceptOutOfSync       bool
-	selection             selection
+	// windowPolicy is empty while it is not known.
+	windowPolicy    string
+	acceptOutOfSync bool
+	selection       selection
 	// prune is nil where each Application decides.
 	prune         *bool
 	maxDeletions  amount
@@ -150,8 +151,8 @@ func readSettings(ctx context.Context, o types.Object) (settings, diag.Diagnosti
 	if v := m.Suspended.ValueString(); v != "" {
 		s.suspended = rollout.SuspendedPolicy(v)
 	}
-	if v := m.SyncWindowPolicy.ValueString(); v != "" {
-		s.windowPolicy = v
+	if v := m.SyncWindowPolicy; !v.IsNull() {
+		s.windowPolicy = v.ValueString()
 	}
 	s.allRetries = m.Retry.ValueString() == retryAll
 	s.acceptOutOfSync = m.AcceptOutOfSync.ValueBool()
