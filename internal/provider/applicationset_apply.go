@@ -20,8 +20,10 @@ type connected struct {
 	owner    argocd.Owner
 	// argoNamespace is that of Argo CD itself; the Applications may live in another one.
 	argoNamespace string
-	// uid is that of the namespace; empty where the credentials may not read it.
-	uid string
+	// uid is that of the namespace. Where the credentials may not read it, it is the one that was known before, if any,
+	// and unverified says why it is not known to be that of this cluster.
+	uid        string
+	unverified error
 	// lease is ours while the set is written; nil where it is only read. runID names the holder.
 	lease *argocd.Lease
 	runID string
@@ -37,6 +39,8 @@ type connected struct {
 	listing *argocd.Listing
 	// loaded tells that all of these have been read.
 	loaded bool
+	// begun tells that a create has made the set its own.
+	begun bool
 	// taking is the in-cluster ApplicationSet that is to be taken over; nil for a set of ours.
 	taking *taking
 }
@@ -79,7 +83,11 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 	uid, err := c.client.NamespaceUID(ctx)
 	switch {
 	case errors.Is(err, argocd.ErrForbidden):
-		// Not every credential may read namespaces. It is a safety net, no necessity.
+		// Not every credential may read namespaces. It is a safety net, no necessity: but what is known must outlast an
+		// apply with such credentials, for the next one may be with others.
+		if want.UID != "" {
+			c.uid, c.unverified = want.UID, err
+		}
 		return diags
 	case err != nil:
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Looking for Argo CD's namespace %q for %s", c.argoNamespace, c.owner), err))
@@ -95,6 +103,32 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 			c.owner, c.argoNamespace, want.UID, uid))
 	}
 	return diags
+}
+
+// maybeElsewhere tells that nothing is found of the set, or one of the same name that another create has made, on a cluster
+// that is not known to be the one that the set is on: then it is neither gone nor taken over.
+func (c *connected) maybeElsewhere(ours owner) bool {
+	if c.unverified == nil || !c.loaded {
+		return false
+	}
+	if c.record == nil {
+		return len(c.live) == 0
+	}
+	return c.foreign(ours) && !c.resource.provider.generation.sets.hasBegun(c.owner.String(), c.record.Token)
+}
+
+// notVerified tells how to find out which cluster it is.
+func (c *connected) notVerified() diag.Diagnostics {
+	found := "has nothing of it, no record and no Application"
+	if c.record != nil {
+		found = "has a set of this name that another resource has created"
+	}
+	return diag.Diagnostics{diag.NewErrorDiagnostic("Cluster not verified", paragraphs(fmt.Sprintf(
+		"%s was created on a cluster whose namespace %q has the UID %s. The cluster that the provider is connected to %s, and the credentials may not read "+
+			"that namespace, so it may be another cluster. Nothing was changed. Check config_context, config_path and host in the provider's kubernetes settings, and the KUBE_* "+
+			"environment variables; or let the credentials read the namespace. If it is the right cluster, and the set is really gone, forget it: terraform state rm ADDRESS",
+		c.owner, c.argoNamespace, c.uid, found),
+		argocd.ExplainForbidden(c.unverified)))}
 }
 
 // retain lets others change what the set leaves to them: preserved_fields and

@@ -30,6 +30,7 @@ func (r *applicationSetResource) Create(ctx context.Context, req resource.Create
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	c.inherit()
 	defer c.leave(ctx)
 	a, diags := c.prepare(ctx, &plan, planFacts{answers: r.provider.keptAnswers(idOf(&plan).ValueString())})
 	resp.Diagnostics.Append(diags...)
@@ -68,8 +69,8 @@ func (c *connected) store(ctx context.Context, m *applicationSetModel, known *ta
 }
 
 // keep stores a set that was handed over to a Create that is refused before its first write:
-// Terraform has forgotten it already, and a destroy would leave it running. It gets a new token,
-// so that a deposed object of the same set (create_before_destroy) cannot delete it.
+// Terraform has forgotten it already, and a destroy would leave it running. One that is being taken over is not
+// stored: an import finds it, and nothing else may write its record, which alone has what it was before.
 func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *resource.CreateResponse) diag.Diagnostics {
 	var diags diag.Diagnostics
 	// The apply may have been cancelled, which is one of the reasons for a refusal.
@@ -81,13 +82,13 @@ func (c *connected) keep(ctx context.Context, m *applicationSetModel, resp *reso
 	case !c.loaded:
 		// Without the lease the record must not be written. Only a deletion that came first has
 		// released it, so there is no deposed object that the token has to be kept from.
-		if c.load(ctx).HasError() || c.record == nil || c.record.State != argocd.StateReleased {
+		if c.load(ctx).HasError() || c.record == nil || c.record.State != argocd.StateReleased || c.record.TakeOver != nil {
 			return diags
 		}
-	case c.record == nil || c.record.State == argocd.StateComplete:
+	case c.record == nil || c.record.State == argocd.StateComplete || c.record.TakeOver != nil:
 		return diags
 	default:
-		c.record.Token, c.record.State = newID(), argocd.StateCreating
+		c.begins()
 		if err := c.client.SaveRecord(ctx, c.owner, c.record); err != nil {
 			diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Writing the record of %s", c.owner), err))
 			return diags
@@ -112,6 +113,9 @@ func (c *connected) prepare(ctx context.Context, m *applicationSetModel, from pl
 		return nil, diags
 	}
 	if diags.Append(c.enter(ctx, s)...); diags.HasError() {
+		return nil, diags
+	}
+	if diags.Append(c.mayApply()...); diags.HasError() {
 		return nil, diags
 	}
 	m.addIssues(&diags, desired.checkSteps().Errors())
@@ -197,7 +201,7 @@ func (a *apply) prepareCreate() diag.Diagnostics {
 	gone := ch.removed()
 	switch {
 	case len(gone) == 0:
-	case a.record.State == argocd.StateReleased && a.handedOver():
+	case a.handedOver():
 		if diags.Append(ch.guardDeletions(a.settings)...); diags.HasError() {
 			return diags
 		}
@@ -207,34 +211,7 @@ func (a *apply) prepareCreate() diag.Diagnostics {
 			"%s existed already, with %s that the configuration does not generate: %s. They are left alone now, as this plan has not shown "+
 				"their deletion; the next one does.", a.owner, count(len(gone)), shorten(gone)))
 	}
-	a.record.Token, a.record.State = newID(), argocd.StateCreating
-	return diags
-}
-
-// handedOver tells whether the set was handed over to this create by the deletion that came before it.
-func (a *apply) handedOver() bool {
-	_, ok := a.resource.provider.generation.sets.handedOver(a.owner.String())
-	return ok
-}
-
-// claim refuses a set that another Terraform state manages. One that a create has left
-// unfinished, or that was handed over, is free to be taken.
-func (a *apply) claim() diag.Diagnostics {
-	var diags diag.Diagnostics
-	switch {
-	case a.record == nil:
-		a.record = &argocd.Record{}
-	case a.record.TakeOver != nil:
-		diags.AddError("Take-over not finished", fmt.Sprintf(
-			"The ApplicationSet %s was about to be taken over from the cluster's controller, and the state that knew was lost. Nothing was changed. Import it, and the next apply "+
-				"goes on with that: terraform import ADDRESS %s", a.owner, a.owner))
-	case a.record.State == argocd.StateComplete && !a.settings.adoptExisting:
-		diags.AddError("Set already managed", fmt.Sprintf(
-			"The set %s exists already, with %s, and was not created by this resource: another Terraform state manages it, or the "+
-				"state that did was lost. Nothing was changed. Choose another name; or, if no other state manages it, set "+
-				"rollout.adopt_existing = true to take it over. With create_before_destroy, a replacement needs that as well.",
-			a.owner, count(len(a.live))))
-	}
+	a.begins()
 	return diags
 }
 

@@ -43,17 +43,18 @@ func (r *applicationSetResource) Delete(ctx context.Context, req resource.Delete
 	c.retain(content)
 	defer c.leave(ctx)
 	refused := c.enterToDelete(ctx, d, s)
-	if c.loaded && c.record != nil && d.ours.Token != "" && c.record.Token != d.ours.Token {
-		// Another create has taken the Applications over: with create_before_destroy, the one
-		// that replaces this very resource.
-		resp.Diagnostics.AddWarning("Nothing deleted", fmt.Sprintf(
-			"%s is managed by another resource or Terraform state by now, which keeps its Applications. It is only forgotten here.", c.owner))
+	becomes := c.fate(d)
+	if becomes == fateForgotten {
+		resp.Diagnostics.Append(c.onlyForgotten()...)
 		return
 	}
-	if resp.Diagnostics.Append(refused...); resp.Diagnostics.HasError() {
+	if resp.Diagnostics.Append(refused...); !resp.Diagnostics.HasError() {
+		resp.Diagnostics.Append(c.refuses(becomes)...)
+	}
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	if d.handOver {
+	if becomes == fateHandedOver {
 		resp.Diagnostics.Append(c.handOver(ctx, d)...)
 		return
 	}
@@ -120,10 +121,16 @@ func (c *connected) enterToDelete(ctx context.Context, d deletion, s settings) d
 
 // handOver leaves the set as it is to the create that follows.
 func (c *connected) handOver(ctx context.Context, d deletion) diag.Diagnostics {
-	diags := c.release(ctx)
+	diags := c.release(ctx, d.ours)
 	// Terraform plans the create once more now. A generator that fails by then must not keep it from
 	// taking what was handed over.
-	c.resource.provider.generation.sets.handOver(c.owner.String(), d.planned.Open)
+	sets := &c.resource.provider.generation.sets
+	sets.handOver(c.owner.String(), d.planned.Open)
+	former := formerSet{home: cluster{UID: c.uid, Namespace: c.argoNamespace}}
+	if c.record != nil {
+		former.token = c.record.Token
+	}
+	sets.keepFormer(c.owner.String(), former)
 	c.resource.provider.keepAnswers(c.owner.String(), d.answers)
 	return diags
 }
@@ -143,13 +150,16 @@ func (p phase) handsOver(state *applicationSetModel) (bool, diag.Diagnostics) {
 	return p.Namespace == state.Namespace.ValueString() && p.Name == state.Name.ValueString(), diags
 }
 
-// release marks the set as free to be taken by the create that follows.
-func (c *connected) release(ctx context.Context) diag.Diagnostics {
+// release marks the set as free to be taken by the create that follows. It has the token of the state from now on, also
+// where a create that was killed had given it another: whenever this process is killed, the state may be left as it is.
+func (c *connected) release(ctx context.Context, ours owner) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if c.record == nil {
 		return diags
 	}
-	c.record.State = argocd.StateReleased
+	if c.record.State = argocd.StateReleased; ours.Token != "" {
+		c.record.Token = ours.Token
+	}
 	if err := c.client.SaveRecord(ctx, c.owner, c.record); err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Handing %s over to the create that follows", c.owner), err))
 	}

@@ -53,8 +53,9 @@ func clusterOf(t *testing.T, status int, asked *[]string) *httptest.Server {
 	return server
 }
 
-// planDestroyBy plans to destroy, as Terraform does, by a provider that has these settings.
-func planDestroyBy(t *testing.T, settings map[string]tftypes.Value, state values, private map[string]any) planned {
+// planBy plans, as Terraform does, by a provider that has these settings: a change from prior (nil: none) to proposed,
+// which is what the configuration makes of it (nil: destroy).
+func planBy(t *testing.T, settings map[string]tftypes.Value, prior, config, proposed values, private map[string]any) planned {
 	t.Helper()
 	hideCluster(t)
 	server, err := providerserver.NewProtocol6WithError(New("test")())()
@@ -62,11 +63,11 @@ func planDestroyBy(t *testing.T, settings map[string]tftypes.Value, state values
 		t.Fatal(err)
 	}
 	raw := providerConfiguration(t, settings)
-	config, err := tfprotov6.NewDynamicValue(raw.Type(), raw)
+	of, err := tfprotov6.NewDynamicValue(raw.Type(), raw)
 	if err != nil {
 		t.Fatal(err)
 	}
-	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &config})
+	configured, err := server.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{Config: &of})
 	if err != nil || len(configured.Diagnostics) > 0 {
 		t.Fatal(err, configured)
 	}
@@ -81,13 +82,16 @@ func planDestroyBy(t *testing.T, settings map[string]tftypes.Value, state values
 		t.Fatal(err)
 	}
 	resp, err := server.PlanResourceChange(t.Context(), &tfprotov6.PlanResourceChangeRequest{
-		TypeName: typeApplicationSet, PriorState: dynamic(t, state), Config: dynamic(t, nil), ProposedNewState: dynamic(t, nil), PriorPrivate: bytes,
+		TypeName: typeApplicationSet, PriorState: dynamic(t, prior), Config: dynamic(t, config), ProposedNewState: dynamic(t, proposed), PriorPrivate: bytes,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var p planned
 	p.says(resp.Diagnostics)
+	if len(p.errors) == 0 && config != nil {
+		p.read(t, resp.PlannedState)
+	}
 	return p
 }
 
@@ -149,7 +153,7 @@ func TestThePlanOfADestroyWarnsOfAClusterThatIsGone(t *testing.T) {
 			if c.uid != "" {
 				private[keyCluster] = cluster{UID: c.uid, Namespace: "argocd"}
 			}
-			p := planDestroyBy(t, c.settings, state, private)
+			p := planBy(t, c.settings, state, nil, nil, private)
 			i := slices.IndexFunc(p.warns, func(said string) bool { return strings.HasPrefix(said, summaryDestination) })
 			if len(p.errors) > 0 || i >= 0 != c.warns || !strings.Contains(strings.Join(p.warns, "\n"), "Applications will be deleted") {
 				t.Fatalf("the plan says %q, and %q", p.errors, p.warns)

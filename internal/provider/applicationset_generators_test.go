@@ -293,7 +293,7 @@ func TestWhatGeneratorsDropIsGuarded(t *testing.T) {
 			if diags.HasError() {
 				t.Fatal(diags)
 			}
-			if said := summaries(m.plan(got, prior, targets{}, foundSet{waves: prior}, defaultSettings(), defaultTimeout)); !strings.Contains(said, c.says) {
+			if said := summaries(m.plan(changeOf(got, prior, targets{}, foundSet{waves: prior}), defaultSettings(), defaultTimeout)); !strings.Contains(said, c.says) {
 				t.Errorf("the plan says %q, not %q", said, c.says)
 			}
 		})

@@ -161,6 +161,14 @@ func (t takeOver) onlyUpdate(id string) diag.Diagnostics {
 	return diags
 }
 
+// takeOverOpen refuses what is not the rest of a take-over that the record tells of, and the state does not.
+func (c *connected) takeOverOpen() diag.Diagnostics {
+	return diag.Diagnostics{diag.NewErrorDiagnostic("Take-over not finished", fmt.Sprintf(
+		"A take-over of the ApplicationSet %s from the cluster's controller was begun, and this Terraform state does not know of it. Nothing was changed: only the record of the set has what the "+
+			"ApplicationSet was. Import it, and the next apply goes on with that: terraform import ADDRESS %s. Where the resource is in the state, before the import: terraform state rm ADDRESS. "+
+			"If another Terraform state has imported it, apply that one instead.", c.owner, c.owner))}
+}
+
 // thawFirst says what an apply that was killed has left, to somebody who gives up.
 func (t takeOver) thawFirst() string {
 	if t.Thaw == "" {

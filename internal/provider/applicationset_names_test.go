@@ -235,7 +235,7 @@ func resumed(t *testing.T, r *applicationSetResource, live foundSet, policy stri
 	if diags.HasError() {
 		t.Fatal(diags)
 	}
-	said = summaries(m.plan(c, newWaves(), targets{}, live, defaultSettings(), defaultTimeout))
+	said = summaries(m.plan(changeOf(c, newWaves(), targets{}, live), defaultSettings(), defaultTimeout))
 	open = r.leaveOpen(m, c, live)
 	return wavesOf(m.Waves), open, said
 }

@@ -49,6 +49,10 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	// takes a Read without one for a mistake.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
 	if c.record == nil && len(c.live) == 0 && c.taking == nil {
+		if c.maybeElsewhere(owner{}) {
+			resp.Diagnostics.Append(c.notVerified()...)
+			return
+		}
 		resp.State.RemoveResource(ctx)
 		return
 	}

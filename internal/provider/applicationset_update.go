@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -113,14 +112,11 @@ func (a *apply) storeUpdate(ctx context.Context, plan *applicationSetModel, prio
 // prepareUpdate makes sure that the set is still ours, and plans what has to go: what the plan
 // has shown, as far as it is live.
 func (a *apply) prepareUpdate(ours owner, prior waves) diag.Diagnostics {
-	var diags diag.Diagnostics
 	if a.record == nil {
 		a.record = &argocd.Record{Token: ours.Token, State: argocd.StateComplete}
 	}
-	if a.record.Token != ours.Token && ours.Token != "" && !a.settings.adoptExisting {
-		diags.AddError("Set taken over", fmt.Sprintf(
-			"The set %s has been created again since by another resource or Terraform state, which manages it now. Nothing was changed. "+
-				"Remove this resource from the state (terraform state rm), or set rollout.adopt_existing = true to take the set back.", a.owner))
+	diags := a.stillOurs(ours)
+	if diags.HasError() {
 		return diags
 	}
 	if ours.Token != "" {

@@ -19,6 +19,16 @@ type sets struct {
 	// handed are the sets that were handed over to the create that follows, with the steps that its
 	// plan has left open.
 	handed map[string][]string
+	// former is what Terraform's state said of them.
+	former map[string]formerSet
+	// begun are the sets that a create of this run has begun, with their tokens.
+	begun map[string]string
+}
+
+// formerSet is what the state said of a set that was handed over. A create sees nothing of it.
+type formerSet struct {
+	token string
+	home  cluster
 }
 
 // foundSet is what a plan may need of a set that is live.
@@ -89,6 +99,38 @@ func (s *sets) handOver(set string, open []string) {
 		s.handed = map[string][]string{}
 	}
 	s.handed[set] = open
+}
+
+func (s *sets) keepFormer(set string, former formerSet) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.former == nil {
+		s.former = map[string]formerSet{}
+	}
+	s.former[set] = former
+}
+
+// formerOf is empty for a set that was not handed over in this run.
+func (s *sets) formerOf(set string) formerSet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.former[set]
+}
+
+func (s *sets) begin(set, token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun == nil {
+		s.begun = map[string]string{}
+	}
+	s.begun[set] = token
+}
+
+// hasBegun tells whether a create of this run has given the set its token.
+func (s *sets) hasBegun(set, token string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return token != "" && s.begun[set] == token
 }
 
 // handedOver tells whether the set was handed over in this run, which is an apply then.
