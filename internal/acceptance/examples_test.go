@@ -55,7 +55,6 @@ data "argocdprogressive_parameters" "eks" {
 			return append(f.exampleNames(), "engineering-", f.name+"-", "namespace = \"guestbook\"", "namespace = \""+f.name+"\"")
 		},
 		before: func(f *fixture, _ *workspace) {
-			f.createNamespace()
 			for _, env := range []string{"dev", "qa", "prod"} {
 				f.writeChart(f.app(env), env)
 			}
@@ -86,7 +85,6 @@ data "argocdprogressive_parameters" "eks" {
 				`namespace = "{{.path.basename}}"`, `namespace = "`+f.name+`"`)
 		},
 		before: func(f *fixture, _ *workspace) {
-			f.createNamespace()
 			for _, app := range []string{"web", "legacy"} {
 				f.writeFile("apps/"+app+"/configmap.yaml", configMap(app, nil))
 			}
@@ -281,7 +279,7 @@ func (f *fixture) writeChart(app, env string) {
 func (f *fixture) deployTo(env string) {
 	f.Helper()
 	name := f.app(env)
-	if err := f.cluster.AddCluster(f.ctx(), name, f.cluster.LocalhostServer()); err != nil {
+	if err := f.cluster.AddCluster(f.ctx(), name, f.ownServer()); err != nil {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {

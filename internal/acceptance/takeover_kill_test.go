@@ -115,3 +115,30 @@ func (m *move) killedInEachStep() {
 	m.destroy()
 	m.lives()
 }
+
+// killedAndLost kills the take-over when the set is frozen, and loses the state. Only the record has what the ApplicationSet was: no create
+// writes it, or puts the set into the state, where the import that goes on would be refused.
+func (m *move) killedAndLost() {
+	m.useBinary(buildProvider(m.T))
+	m.inCluster("dev", "staging", "prod")
+	began, workloads := m.uids(), m.workloads()
+	proxy := m.through(faultproxy.Options{}, m.appSet("dev", "staging", "prod"))
+	id := argoNamespace + "/" + m.name
+	m.cli.want(exitEmpty, "import", address, id)
+	m.seen.reset()
+	m.killedWhen("the set is frozen", proxy, faultproxy.On("applicationsets", "patch"), 0)
+	m.loseState()
+	m.failsToApply("Take-over not finished", "Nothing was changed", "terraform import ADDRESS "+id)
+	if values, _ := m.stored(); values != nil {
+		m.Errorf("the create that was refused has left state: %v", values)
+	}
+	m.isState("taking over")
+	m.cli.want(exitEmpty, "import", address, id)
+	m.apply()
+	m.undisturbed(began, workloads)
+	m.must(m.appSetGone, m.isOurs(m.apps("dev", "staging", "prod")...))
+	m.isState("complete")
+	m.atRest()
+	m.destroy()
+	m.lives()
+}

@@ -29,6 +29,7 @@ func TestAccTakeOver(t *testing.T) {
 	tests := map[string]func(*move){
 		"there and back":      (*move).thereAndBack,
 		"killed in each step": (*move).killedInEachStep,
+		"killed and lost":     (*move).killedAndLost,
 		"of a team":           (*move).ofATeam,
 		"of an Application":   (*move).ofAnApplication,
 		"rolling out":         (*move).rollingOut,
