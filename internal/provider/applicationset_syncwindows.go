@@ -159,7 +159,7 @@ func (s settings) heldBackBy(passed bool) string {
 	case windowWait:
 		return when + "the rollout waits until the windows let them pass, as long as timeouts allow, for rollout.sync_window_policy is \"wait\"."
 	case windowManual:
-		return when + stop + "\"manual\", and these windows do not have manualSync. " + wait
+		return when + stop + "\"manual\", and manual syncs do not pass these windows either. " + wait
 	case windowFail:
 		if passed {
 			return when + stop + "\"fail\". " + wait + " All of these windows have manualSync: \"manual\" lets the syncs of the rollout pass."

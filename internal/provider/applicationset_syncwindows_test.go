@@ -110,7 +110,7 @@ func TestAPlanWarnsOfSyncWindowsThatAreClosedToWhatItChanges(t *testing.T) {
 		"one of them is postponed":                   {known: moved, windows: all, rollout: func(m *rolloutModel) { m.StopAfterStep = types.NumberValue(big.NewFloat(1)) }, names: []string{"dev-1"}, asked: both},
 		"the rollout waits":                          {known: moved, windows: all, rollout: policy("wait"), names: []string{"dev-1", "prod-2"}, says: []string{"the rollout waits"}, asked: both},
 		"its syncs are manual ones":                  {known: moved, windows: manual, rollout: policy("manual"), asked: both},
-		"its syncs are manual, the window is closed": {known: moved, windows: all, rollout: policy("manual"), names: []string{"dev-1", "prod-2"}, says: []string{"these windows do not have manualSync"}, asked: both},
+		"its syncs are manual, the window is closed": {known: moved, windows: all, rollout: policy("manual"), names: []string{"dev-1", "prod-2"}, says: []string{"manual syncs do not pass these windows either"}, asked: both},
 		"its syncs could be manual ones":             {known: moved, windows: manual, names: []string{"dev-1", "prod-2"}, says: []string{`"manual" lets the syncs of the rollout pass`}, asked: both},
 		"AppProjects may not be read":                {known: moved, windows: all, status: http.StatusForbidden, asked: both[:1]},
 		"the AppProject does not exist":              {known: moved, windows: all, status: http.StatusNotFound, asked: both[:1]},
@@ -283,7 +283,7 @@ Look at the windows: kubectl -n argocd get appprojects.argoproj.io freeze shop -
   deny window, unreadable: schedule "noon", duration "1h", time zone "UTC"
   cannot parse schedule 'noon'; until that is corrected Argo CD syncs nothing that the window counts for
 
-` + when + `the rollout stops with "Sync window closed" after error_grace, for rollout.sync_window_policy is "manual", and these windows do not have manualSync. To wait until the windows let them pass, set it to "wait".
+` + when + `the rollout stops with "Sync window closed" after error_grace, for rollout.sync_window_policy is "manual", and manual syncs do not pass these windows either. To wait until the windows let them pass, set it to "wait".
 ` + look,
 		},
 		"automated sync": {
