@@ -107,14 +107,14 @@ func (c *connected) identify(ctx context.Context, want cluster) diag.Diagnostics
 
 // maybeElsewhere tells that nothing is found of the set, or one of the same name that another create has made, on a cluster
 // that is not known to be the one that the set is on: then it is neither gone nor taken over.
-func (c *connected) maybeElsewhere(ours owner) bool {
+func (c *connected) maybeElsewhere(ours ...string) bool {
 	if c.unverified == nil || !c.loaded {
 		return false
 	}
 	if c.record == nil {
 		return len(c.live) == 0
 	}
-	return c.foreign(ours) && !c.resource.provider.generation.sets.hasBegun(c.owner.String(), c.record.Token)
+	return c.foreign(ours...) && !c.resource.provider.generation.sets.hasBegun(c.owner.String(), c.record.Token)
 }
 
 // notVerified tells how to find out which cluster it is.

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -78,7 +79,8 @@ func (c *connected) destruction(s settings, content content, timeout time.Durati
 type deletion struct {
 	planned phase
 	home    cluster
-	ours    owner
+	// ours are the tokens by which the state may know the set: of deposed objects as well, where it is handed over.
+	ours    []string
 	answers appset.Answers
 	// handOver is true for half of replacing the set by itself: nothing is deleted.
 	handOver bool
@@ -90,11 +92,12 @@ func readDeletion(ctx context.Context, state *applicationSetModel, from privateR
 	d.planned, _, diags = readPrivate[phase](ctx, from, keyPhase)
 	d.home, _, problems = readPrivate[cluster](ctx, from, keyCluster)
 	diags.Append(problems...)
-	d.ours, _, problems = readPrivate[owner](ctx, from, keyOwner)
+	ours, _, problems := readPrivate[owner](ctx, from, keyOwner)
 	diags.Append(problems...)
 	if diags.HasError() {
 		return d, diags
 	}
+	d.knows(append(d.planned.Stored[state.ID.ValueString()], storedObject{Token: ours.Token, Home: d.home}))
 	pending, _, problems := readPrivate[takeOver](ctx, from, keyTakeOver)
 	diags.Append(problems...)
 	if diags.Append(pending.onlyUpdate(state.ID.ValueString())...); diags.HasError() {
@@ -105,6 +108,18 @@ func readDeletion(ctx context.Context, state *applicationSetModel, from privateR
 	d.answers, problems = readAnswers(ctx, from)
 	diags.Append(problems...)
 	return d, diags
+}
+
+// knows takes what objects in the state know of the set: its tokens, and the cluster that it is on.
+func (d *deletion) knows(objects []storedObject) {
+	for _, o := range objects {
+		if o.Token != "" && !slices.Contains(d.ours, o.Token) {
+			d.ours = append(d.ours, o.Token)
+		}
+		if d.home.UID == "" && o.Home != (cluster{}) {
+			d.home = o.Home
+		}
+	}
 }
 
 // enterToDelete takes the lease and reads what is there, if the credentials may do all that is needed.
@@ -121,14 +136,14 @@ func (c *connected) enterToDelete(ctx context.Context, d deletion, s settings) d
 
 // handOver leaves the set as it is to the create that follows.
 func (c *connected) handOver(ctx context.Context, d deletion) diag.Diagnostics {
-	diags := c.release(ctx, d.ours)
+	diags := c.release(ctx)
 	// Terraform plans the create once more now. A generator that fails by then must not keep it from
 	// taking what was handed over.
 	sets := &c.resource.provider.generation.sets
 	sets.handOver(c.owner.String(), d.planned.Open)
-	former := formerSet{home: cluster{UID: c.uid, Namespace: c.argoNamespace}}
-	if c.record != nil {
-		former.token = c.record.Token
+	former := storedObject{Home: cluster{UID: c.uid, Namespace: c.argoNamespace}}
+	if c.record != nil && slices.Equal(d.ours, []string{c.record.Token}) {
+		former.Token = c.record.Token
 	}
 	sets.keepFormer(c.owner.String(), former)
 	c.resource.provider.keepAnswers(c.owner.String(), d.answers)
@@ -150,16 +165,13 @@ func (p phase) handsOver(state *applicationSetModel) (bool, diag.Diagnostics) {
 	return p.Namespace == state.Namespace.ValueString() && p.Name == state.Name.ValueString(), diags
 }
 
-// release marks the set as free to be taken by the create that follows. It has the token of the state from now on, also
-// where a create that was killed had given it another: whenever this process is killed, the state may be left as it is.
-func (c *connected) release(ctx context.Context, ours owner) diag.Diagnostics {
+// release marks the set as free to be taken by the create that follows.
+func (c *connected) release(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if c.record == nil {
 		return diags
 	}
-	if c.record.State = argocd.StateReleased; ours.Token != "" {
-		c.record.Token = ours.Token
-	}
+	c.record.State = argocd.StateReleased
 	if err := c.client.SaveRecord(ctx, c.owner, c.record); err != nil {
 		diags.Append(c.resource.requestDiagnostic(fmt.Sprintf("Handing %s over to the create that follows", c.owner), err))
 	}

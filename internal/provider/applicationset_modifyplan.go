@@ -69,6 +69,7 @@ func (r *applicationSetResource) planCreate(ctx context.Context, req resource.Mo
 	var live foundSet
 	if !replaces {
 		live = r.liveOf(plan)
+		now.Stored = r.storedOf(plan)
 	} else {
 		// An update of the same resource was planned just before: Terraform is to replace it.
 		now.Op = opForcedReplace

@@ -42,6 +42,8 @@ type phase struct {
 	// Open are the steps that the creation of a set that was found live leaves open: something in them
 	// stays as it is.
 	Open []string `json:"open,omitempty"`
+	// Stored are objects in the state, by the id of their set. Creation only: see storedObject.
+	Stored map[string][]storedObject `json:"stored,omitempty"`
 }
 
 // cluster identifies a cluster by the UID of Argo CD's namespace; empty when the credentials may

@@ -25,11 +25,14 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, keyPhase, nil)...)
 	pending, _, diags := readPrivate[takeOver](ctx, req.Private, keyTakeOver)
 	resp.Diagnostics.Append(diags...)
+	ours, _, diags := readPrivate[owner](ctx, req.Private, keyOwner)
+	resp.Diagnostics.Append(diags...)
 	c, diags := r.connect(ctx, &state, home)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	r.provider.generation.sets.keepStored(c.owner.String(), storedObject{Token: ours.Token, Home: home})
 	imported := pending.pending()
 	if imported {
 		pending, diags = c.look(ctx, pending, &state)
@@ -49,12 +52,16 @@ func (r *applicationSetResource) Read(ctx context.Context, req resource.ReadRequ
 	// takes a Read without one for a mistake.
 	resp.Diagnostics.Append(resp.Identity.Set(ctx, state.identity())...)
 	if c.record == nil && len(c.live) == 0 && c.taking == nil {
-		if c.maybeElsewhere(owner{}) {
+		if c.maybeElsewhere() {
 			resp.Diagnostics.Append(c.notVerified()...)
 			return
 		}
 		resp.State.RemoveResource(ctx)
 		return
+	}
+	if home.UID == "" && c.uid != "" && c.record != nil && ours.Token != "" && c.record.Token == ours.Token {
+		// Credentials that could not read the UID have created the set. Nothing else has its token.
+		resp.Diagnostics.Append(writePrivate(ctx, resp.Private, keyCluster, cluster{UID: c.uid, Namespace: c.argoNamespace})...)
 	}
 	now, known, diags := c.readLive(ctx, content, req.Private)
 	resp.Diagnostics.Append(diags...)

@@ -22,6 +22,14 @@ func (r *applicationSetResource) liveOf(m *applicationSetModel) foundSet {
 	return live
 }
 
+// storedOf are the objects in the state that the creation of the set may replace.
+func (r *applicationSetResource) storedOf(m *applicationSetModel) map[string][]storedObject {
+	if r.provider == nil || m.ID.IsUnknown() {
+		return nil
+	}
+	return r.provider.generation.sets.storedOf(m.ID.ValueString())
+}
+
 // handedAnswers are what the plan of a replacement was made with, if the set was handed over by it.
 func (r *applicationSetResource) handedAnswers(m *applicationSetModel) appset.Answers {
 	if r.provider == nil || m.ID.IsUnknown() {

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -37,10 +38,10 @@ const (
 // fate is fateDeleted where there is no record that says otherwise, and where that could not be read, which is an error
 // of its own.
 func (c *connected) fate(d deletion) fate {
-	switch foreign := c.foreign(d.ours); {
+	switch foreign := c.foreign(d.ours...); {
 	case !c.loaded:
 		return fateDeleted
-	case c.maybeElsewhere(d.ours):
+	case c.maybeElsewhere(d.ours...):
 		return fateElsewhere
 	case c.record != nil && c.record.TakeOver != nil:
 		return fateTakenOver
@@ -54,9 +55,10 @@ func (c *connected) fate(d deletion) fate {
 	return fateDeleted
 }
 
-// foreign tells that another create has had the set since.
-func (c *connected) foreign(ours owner) bool {
-	return c.record != nil && ours.Token != "" && c.record.Token != ours.Token
+// foreign tells that another create has had the set since: none of ours, where there are any, is the token of the record.
+func (c *connected) foreign(ours ...string) bool {
+	ours = slices.DeleteFunc(slices.Clone(ours), func(token string) bool { return token == "" })
+	return c.record != nil && len(ours) > 0 && !slices.Contains(ours, c.record.Token)
 }
 
 // refuses is the error of a deletion that would lose the set; none where that is its fate otherwise.
@@ -95,7 +97,7 @@ func (c *connected) notFinished(next string) diag.Diagnostics {
 // everything else that is asked about the Applications: what is wrong with them is of no interest then.
 func (c *connected) mayApply() diag.Diagnostics {
 	switch {
-	case c.maybeElsewhere(owner{}):
+	case c.maybeElsewhere():
 		return c.notVerified()
 	case c.taking == nil && c.record != nil && c.record.TakeOver != nil:
 		return c.takeOverOpen()
@@ -123,8 +125,8 @@ func (a *apply) claim() diag.Diagnostics {
 // stillOurs refuses to update a set that another create has had since.
 func (a *apply) stillOurs(ours owner) diag.Diagnostics {
 	var diags diag.Diagnostics
-	switch foreign := a.foreign(ours); {
-	case a.maybeElsewhere(ours):
+	switch foreign := a.foreign(ours.Token); {
+	case a.maybeElsewhere(ours.Token):
 		diags.Append(a.notVerified()...)
 	case !foreign || a.settings.adoptExisting:
 	case a.record.State == argocd.StateComplete:
@@ -138,32 +140,31 @@ func (a *apply) stillOurs(ours owner) diag.Diagnostics {
 	return diags
 }
 
-// handedOver tells whether the set was handed over to this create by the deletion that came before it, and
-// nobody has had it since.
+// handedOver tells whether the set was handed over to this create by the deletion that came before it.
 func (c *connected) handedOver() bool {
-	sets := &c.resource.provider.generation.sets
-	_, ok := sets.handedOver(c.owner.String())
-	return ok && c.record.State == argocd.StateReleased && c.record.Token == sets.formerOf(c.owner.String()).token
+	_, ok := c.resource.provider.generation.sets.handedOver(c.owner.String())
+	return ok && c.record.State == argocd.StateReleased
 }
 
-// begins makes the set that of this create. One that was handed over keeps its token: until this create has
-// ended, Terraform's state may still be the one from before. Any other gets a new one, so that a deposed object of the same set
-// (create_before_destroy), or the state that it is taken from, cannot delete it.
+// begins makes the set that of this create. One that was handed over keeps the token by which the state knows it: until this
+// create has ended, that may still be the one from before. Any other gets a new one, so that a deposed object of the same
+// set (create_before_destroy), or the state that it is taken from, cannot delete it.
 func (c *connected) begins() {
 	if c.begun {
 		return
 	}
-	if c.record.Token == "" || !c.handedOver() {
+	sets := &c.resource.provider.generation.sets
+	if former := sets.formerOf(c.owner.String()); former.Token == "" || former.Token != c.record.Token || !c.handedOver() {
 		c.record.Token = newID()
 	}
 	c.record.State, c.begun = argocd.StateCreating, true
-	c.resource.provider.generation.sets.begin(c.owner.String(), c.record.Token)
+	sets.begin(c.owner.String(), c.record.Token)
 }
 
 // inherit takes over which cluster the set is on, where it was handed over and the credentials may not read that.
 func (c *connected) inherit() {
 	former := c.resource.provider.generation.sets.formerOf(c.owner.String())
-	if c.uid == "" && former.home.Namespace == c.argoNamespace {
-		c.uid = former.home.UID
+	if c.uid == "" && former.Home.Namespace == c.argoNamespace {
+		c.uid = former.Home.UID
 	}
 }

@@ -74,7 +74,7 @@ func TestTheFateOfASetFollowsFromWhatIsPlannedAndFromItsRecord(t *testing.T) {
 					if diags.HasError() {
 						t.Fatal(diags)
 					}
-					if got := on.fate(deletion{planned: p, ours: owner{Token: c.ours}, handOver: handOver}); got != want {
+					if got := on.fate(deletion{planned: p, ours: []string{c.ours}, handOver: handOver}); got != want {
 						t.Errorf("planned %+v: the set is %s, not %s", p, got, want)
 					}
 				}
@@ -154,24 +154,26 @@ func TestAnUpdateIsOfTheSetThatTheStateKnows(t *testing.T) {
 func TestACreateKeepsTheTokenOfWhatWasHandedOverToIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		record *argocd.Record
-		// handed is the token of the state, where it was handed over by this run.
-		handed string
+		// handed tells that it was handed over by this run, and token by what the state knew it then.
+		handed bool
+		token  string
 		keeps  bool
 	}{
-		"handed over by this run":                   {recordIn(argocd.StateReleased, "token-1"), "token-1", true},
-		"handed over by this run, and taken since":  {recordIn(argocd.StateCreating, "token-2"), "token-1", false},
-		"the same, and handed over once more":       {recordIn(argocd.StateReleased, "token-2"), "token-1", false},
-		"handed over by a run that was killed":      {recordIn(argocd.StateReleased, "token-1"), "", false},
-		"a create that has failed is replaced":      {recordIn(argocd.StateCreating, "token-1"), "", false},
-		"there was no record when it was handed on": {&argocd.Record{}, "", false},
+		"handed over by this run":                       {recordIn(argocd.StateReleased, "token-1"), true, "token-1", true},
+		"handed over, and the state knew no token":      {recordIn(argocd.StateReleased, "token-1"), true, "", false},
+		"handed over, and taken since":                  {recordIn(argocd.StateCreating, "token-2"), true, "token-1", false},
+		"handed over, taken, and handed over once more": {recordIn(argocd.StateReleased, "token-2"), true, "token-1", false},
+		"handed over by a run that was killed":          {recordIn(argocd.StateReleased, "token-1"), false, "", false},
+		"a create that has failed is replaced":          {recordIn(argocd.StateCreating, "token-1"), false, "", false},
+		"there was no record to hand over":              {&argocd.Record{}, true, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := applyAmong(t, nil, "dev-1")
 			a.record = c.record
 			before := c.record.Token
-			if c.handed != "" {
+			if c.handed {
 				a.resource.provider.generation.sets.handOver("argocd/guestbook", nil)
-				a.resource.provider.generation.sets.keepFormer("argocd/guestbook", formerSet{token: c.handed})
+				a.resource.provider.generation.sets.keepFormer("argocd/guestbook", storedObject{Token: c.token})
 			}
 			if diags := a.prepareCreate(); diags.HasError() {
 				t.Fatal(diags)
@@ -187,19 +189,39 @@ func TestACreateKeepsTheTokenOfWhatWasHandedOverToIt(t *testing.T) {
 	}
 }
 
+// A deposed object knows the set by a token that no create may keep.
+func TestADeletionKnowsTheSetByWhatTheStateHasOfIt(t *testing.T) {
+	home, blind := cluster{UID: "ours", Namespace: "argocd"}, cluster{Namespace: "argocd"}
+	for name, c := range map[string]struct {
+		stored []storedObject
+		tokens string
+		home   cluster
+	}{
+		"nothing":                      {nil, "[]", cluster{}},
+		"one object":                   {[]storedObject{{"token-1", home}, {}}, "[token-1]", home},
+		"an object, and a deposed one": {[]storedObject{{"token-1", blind}, {"token-2", home}, {"token-2", blind}, {}}, "[token-1 token-2]", home},
+		"an object without a token":    {[]storedObject{{"", blind}}, "[]", blind},
+	} {
+		var d deletion
+		if d.knows(c.stored); fmt.Sprint(d.ours) != c.tokens || d.home != c.home {
+			t.Errorf("%s: it knows %v, and the home %+v", name, d.ours, d.home)
+		}
+	}
+}
+
 func TestTheUIDOfTheClusterOutlastsCredentialsThatMayNotReadIt(t *testing.T) {
 	home := cluster{UID: "ours", Namespace: "argocd"}
 	api := newAPI(t)
 	api.refuse("/api/v1/namespaces/argocd")
 	for name, c := range map[string]struct {
 		want   cluster
-		former formerSet
+		former storedObject
 		uid    string
 	}{
 		"an update":                          {want: home, uid: "ours"},
 		"an update of a set of unknown home": {uid: ""},
-		"a create of what was handed over":   {former: formerSet{home: home}, uid: "ours"},
-		"the same, of another Argo CD":       {former: formerSet{home: cluster{UID: "ours", Namespace: "other"}}, uid: ""},
+		"a create of what was handed over":   {former: storedObject{Home: home}, uid: "ours"},
+		"the same, of another Argo CD":       {former: storedObject{Home: cluster{UID: "ours", Namespace: "other"}}, uid: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := api.resource()

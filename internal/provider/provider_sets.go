@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,16 +20,20 @@ type sets struct {
 	// handed are the sets that were handed over to the create that follows, with the steps that its
 	// plan has left open.
 	handed map[string][]string
-	// former is what Terraform's state said of them.
-	former map[string]formerSet
+	// former are those sets as they were handed over.
+	former map[string]storedObject
 	// begun are the sets that a create of this run has begun, with their tokens.
 	begun map[string]string
+	// stored are the objects in the state, by their set, as Read has read them: more than one where some are deposed.
+	stored map[string][]storedObject
 }
 
-// formerSet is what the state said of a set that was handed over. A create sees nothing of it.
-type formerSet struct {
-	token string
-	home  cluster
+// storedObject is what an object in Terraform's state knows of its set. What replaces a tainted object, and the deletion
+// of that, see nothing of its private state, so that it reaches them by the plan: see phase.
+type storedObject struct {
+	// Token is as in owner; empty where it is not known.
+	Token string  `json:"token,omitempty"`
+	Home  cluster `json:"home"`
 }
 
 // foundSet is what a plan may need of a set that is live.
@@ -101,17 +106,40 @@ func (s *sets) handOver(set string, open []string) {
 	s.handed[set] = open
 }
 
-func (s *sets) keepFormer(set string, former formerSet) {
+func (s *sets) keepStored(set string, object storedObject) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stored == nil {
+		s.stored = map[string][]storedObject{}
+	}
+	s.stored[set] = append(s.stored[set], object)
+}
+
+// storedOf are the objects among which the one is that the creation of a set may replace: those of the set itself and, as it
+// may have been renamed, those of sets that were not planned in this run.
+func (s *sets) storedOf(set string) map[string][]storedObject {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := map[string][]storedObject{}
+	for name, objects := range s.stored {
+		if _, planned := s.planned[name]; name == set || !planned {
+			out[name] = slices.Clone(objects)
+		}
+	}
+	return out
+}
+
+func (s *sets) keepFormer(set string, former storedObject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.former == nil {
-		s.former = map[string]formerSet{}
+		s.former = map[string]storedObject{}
 	}
 	s.former[set] = former
 }
 
 // formerOf is empty for a set that was not handed over in this run.
-func (s *sets) formerOf(set string) formerSet {
+func (s *sets) formerOf(set string) storedObject {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.former[set]
