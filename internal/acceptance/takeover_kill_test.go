@@ -108,6 +108,12 @@ func (m *move) killedInEachStep() {
 	if r := m.startBinary("apply", "-auto-approve").wait(); r.code != exitEmpty {
 		m.Fatalf("the last apply: exit code %d\n%s", r.code, r.out)
 	}
+	m.tookOver(began, workloads)
+}
+
+// tookOver fails unless the set is taken over with everything that it had, and destroys it.
+func (m *move) tookOver(began, workloads map[string]string) {
+	m.Helper()
 	m.undisturbed(began, workloads)
 	m.must(m.appSetGone, m.isOurs(m.apps("dev", "staging", "prod")...))
 	m.isState("complete")
@@ -135,10 +141,5 @@ func (m *move) killedAndLost() {
 	m.isState("taking over")
 	m.cli.want(exitEmpty, "import", address, id)
 	m.apply()
-	m.undisturbed(began, workloads)
-	m.must(m.appSetGone, m.isOurs(m.apps("dev", "staging", "prod")...))
-	m.isState("complete")
-	m.atRest()
-	m.destroy()
-	m.lives()
+	m.tookOver(began, workloads)
 }
