@@ -268,6 +268,7 @@ func TestAccWhatMayNotBeReadIsSaidAndNotChecked(t *testing.T) {
 	r := l.session(SessionOptions{}, app)
 	r.ok(rollout.Action{Verb: rollout.Write, App: "acc-limited", StepLabel: "step 01"})
 	c := l.limited("acc-limited", "get", "list", "watch", "create", "update")
+	settles(t, "<nil>", func() string { _, _, err := c.List(l.ctx, l.owner); return fmt.Sprint(err) })
 
 	if _, err := c.NamespaceUID(l.ctx); !errors.Is(err, ErrForbidden) {
 		t.Errorf("reading the namespace gave %v, want forbidden", err)
