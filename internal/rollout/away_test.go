@@ -12,6 +12,21 @@ func (d *desk) away() {
 	d.collect()
 }
 
+// silentButForTheTimeAway demands that an Application which Argo CD owes an answer fails when refreshTimeout is over, without
+// the time in which the watch was away.
+func (d *desk) silentButForTheTimeAway(name string) {
+	d.t.Helper()
+	d.pass(refreshTimeout / 2)
+	d.away()
+	d.pass(5 * time.Minute)
+	d.unfailed()
+	d.listed()
+	d.pass(refreshTimeout/2 - 1)
+	d.unfailed()
+	d.pass(1)
+	d.failed(name, KindSilent, "")
+}
+
 func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"the time without a watch is no time of health": func(t *testing.T) {
@@ -57,15 +72,7 @@ func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
 			d.listed()
 			w := d.asked("a", Write)
 			d.accept(w)
-			d.pass(time.Minute)
-			d.away()
-			d.pass(5 * time.Minute)
-			d.unfailed()
-			d.listed()
-			d.pass(time.Minute - 1)
-			d.unfailed()
-			d.pass(1)
-			d.failed("a", KindSilent, "")
+			d.silentButForTheTimeAway("a")
 		},
 		"nor where a refresh is not answered": func(t *testing.T) {
 			d := newDesk(t, planOf("a"), deskOptions())
@@ -75,15 +82,7 @@ func TestNothingIsProvenWhileTheWatchIsAway(t *testing.T) {
 			d.see("a", succeeded)
 			d.pass(quietDelay)
 			d.accept(d.asked("a", Refresh))
-			d.pass(time.Minute)
-			d.away()
-			d.pass(5 * time.Minute)
-			d.unfailed()
-			d.listed()
-			d.pass(time.Minute - 1)
-			d.unfailed()
-			d.pass(1)
-			d.failed("a", KindSilent, "")
+			d.silentButForTheTimeAway("a")
 		},
 		"nothing starts": func(t *testing.T) {
 			p := planOf("a b")
