@@ -30,6 +30,9 @@ const (
 	nudgeAfter   = 2 * time.Second
 	quickNudges  = 3
 	slowestNudge = 15 * time.Second
+	// busyNudge is how long it must have been silent at least while Argo CD answers for others: most
+	// probably it waits in Argo CD's queue, and touching it would only make the queue longer.
+	busyNudge = 10 * time.Second
 	// nudgeEvery is how often silence is looked for.
 	nudgeEvery = 500 * time.Millisecond
 	// nudgesAtOnce is how many Applications are touched at one look at most: two requests each,
@@ -40,6 +43,8 @@ const (
 // nudger finds Applications that Argo CD seems to have overlooked.
 type nudger struct {
 	silent map[types.UID]silence
+	// answered is when Argo CD was last seen to have done what some Application was asked for.
+	answered time.Time
 }
 
 // silence is how long nothing has changed of an Application that was asked for something.
@@ -49,22 +54,32 @@ type silence struct {
 	nudges         int
 }
 
-// due is when the Application is to be touched.
-func (s silence) due() time.Time {
+// due is when the Application is to be touched, if Argo CD was last seen to answer at answered.
+func (s silence) due(answered time.Time) time.Time {
 	wait := nudgeAfter
 	for n := quickNudges; n <= s.nudges && wait < slowestNudge; n++ {
 		wait *= 2
 	}
-	return s.since.Add(min(wait, slowestNudge))
+	busy := min(answered.Add(nudgeAfter).Sub(s.since), busyNudge)
+	return s.since.Add(max(busy, min(wait, slowestNudge)))
 }
 
 // overlooked are those of the Applications that are to be touched now: of many, those that have
 // waited longest.
 func (n *nudger) overlooked(now time.Time, objs []*unstructured.Unstructured) []*unstructured.Unstructured {
+	asks := map[types.UID]string{}
+	for _, obj := range objs {
+		asks[obj.GetUID()] = askedFor(obj)
+	}
+	for uid, s := range n.silent {
+		if asks[uid] != s.asked {
+			n.answered = now
+		}
+	}
 	var due []*unstructured.Unstructured
 	silent := map[types.UID]silence{}
 	for _, obj := range objs {
-		asked := askedFor(obj)
+		asked := asks[obj.GetUID()]
 		if asked == "" {
 			continue
 		}
@@ -74,13 +89,13 @@ func (n *nudger) overlooked(now time.Time, objs []*unstructured.Unstructured) []
 			s = silence{asked: asked, version: obj.GetResourceVersion(), since: now}
 		case s.version != obj.GetResourceVersion():
 			s.version, s.since = obj.GetResourceVersion(), now
-		case !now.Before(s.due()):
+		case !now.Before(s.due(n.answered)):
 			due = append(due, obj)
 		}
 		silent[obj.GetUID()] = s
 	}
 	slices.SortFunc(due, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(silent[a.GetUID()].due().Compare(silent[b.GetUID()].due()), compareNames(a, b))
+		return cmp.Or(silent[a.GetUID()].since.Compare(silent[b.GetUID()].since), compareNames(a, b))
 	})
 	due = due[:min(len(due), nudgesAtOnce)]
 	for _, obj := range due {

@@ -109,6 +109,59 @@ func TestApplicationsThatAreSilentAfterARequestAreTouched(t *testing.T) {
 	}
 }
 
+func TestWhileArgoCDAnswersOthersASilentApplicationWaits(t *testing.T) {
+	named := func(name string, edits ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		return asked(append(edits, uid(types.UID(name)), func(obj *unstructured.Unstructured) { obj.SetName(name) })...)
+	}
+	type look struct {
+		at  time.Duration
+		obj []*unstructured.Unstructured
+		due []string
+	}
+	both := []*unstructured.Unstructured{named("a", operationAsked), named("b", operationAsked)}
+	answered := []*unstructured.Unstructured{named("a", operationAsked), named("b", operationIn("Running"))}
+	for name, looks := range map[string][]look{
+		"until nothing has been answered for a while": {
+			{0, both, nil},
+			{nudgeAfter - time.Second, answered, nil},
+			{nudgeAfter, answered, nil},
+			{2*nudgeAfter - time.Second - time.Millisecond, answered, nil},
+			{2*nudgeAfter - time.Second, answered, []string{"a"}},
+		},
+		"until one that is gone has been gone for a while": {
+			{0, both, nil},
+			{nudgeAfter - time.Second, both[:1], nil},
+			{nudgeAfter, both[:1], nil},
+			{2*nudgeAfter - time.Second, both[:1], []string{"a"}},
+		},
+		"but not for ever": {
+			{0, both, nil},
+			{nudgeAfter, answered, nil},
+			{2 * nudgeAfter, both, []string{"a"}},
+			{2*nudgeAfter + busyNudge - time.Second, answered, nil},
+			{2*nudgeAfter + busyNudge - time.Millisecond, both, nil},
+			{2*nudgeAfter + busyNudge, both, []string{"a"}},
+		},
+		"not where others are asked for something only": {
+			{0, both[:1], nil},
+			{nudgeAfter, both, []string{"a"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n nudger
+			for i, l := range looks {
+				var due []string
+				for _, obj := range n.overlooked(time.Unix(1000, 0).Add(l.at), l.obj) {
+					due = append(due, obj.GetName())
+				}
+				if !slices.Equal(due, l.due) {
+					t.Errorf("look %d: to be touched are %v, not %v", i+1, due, l.due)
+				}
+			}
+		})
+	}
+}
+
 // transport answers requests in memory.
 type transport func(*http.Request) (*http.Response, error)
 
