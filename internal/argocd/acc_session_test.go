@@ -287,15 +287,8 @@ func TestAccRefreshOfAnApplicationThatWasReplacedTouchesNobodyElses(t *testing.T
 	r.ok(rollout.Action{Verb: rollout.Write, App: "acc-replaced", StepLabel: "step 01"})
 	late := l.client.Session(l.owner, nil, SessionOptions{})
 	late.remember(l.get("acc-replaced"))
-	l.must(apps.Delete(l.ctx, "acc-replaced", metav1.DeleteOptions{}))
+	created := l.replace("acc-replaced", l.rendered("acc-replaced", nil))
 	r.until("the end of ours", func(e rollout.Event) bool { return e.Name == "acc-replaced" && e.Live == nil })
-
-	theirs := l.rendered("acc-replaced", nil)
-	theirs["apiVersion"], theirs["kind"] = "argoproj.io/v1alpha1", "Application"
-	delete(dict(theirs, "metadata"), "finalizers")
-	created, err := apps.Create(l.ctx, &unstructured.Unstructured{Object: theirs}, metav1.CreateOptions{})
-	l.must(err)
-	l.Cleanup(func() { _ = apps.Delete(context.Background(), "acc-replaced", metav1.DeleteOptions{}) })
 	changes, err := apps.Watch(l.ctx, metav1.ListOptions{ResourceVersion: created.GetResourceVersion(), FieldSelector: "metadata.name=acc-replaced"})
 	l.must(err)
 	defer changes.Stop()
@@ -320,4 +313,44 @@ func TestAccRefreshOfAnApplicationThatWasReplacedTouchesNobodyElses(t *testing.T
 		}
 	}
 	t.Fatal("the watch has ended")
+}
+
+// Somebody may restore a backup of it, with everything that Argo CD had said of it, while a termination is under way.
+func TestAccTerminationOfAnApplicationThatWasReplacedTouchesNobodyElses(t *testing.T) {
+	l := newLab(t, "acc-restored")
+	l.commit("1", 0)
+	app := l.rendered("acc-restored", nil)
+	delete(dict(app, "metadata"), "finalizers")
+	dict(app, "metadata")["annotations"] = map[string]any{"argocd.argoproj.io/skip-reconcile": "true"}
+	r := l.session(SessionOptions{}, app)
+	r.ok(rollout.Action{Verb: rollout.Write, App: "acc-restored", StepLabel: "step 01"})
+	_, err := l.client.apps(l.owner.Namespace).Patch(l.ctx, "acc-restored", types.MergePatchType, []byte(`{"status":{"operationState":{
+		"phase":"Running","startedAt":"2026-01-01T00:00:00Z","operation":{"info":[{"name":"`+tokenInfo+`","value":"t-1"}]}}}}`), metav1.PatchOptions{})
+	l.must(err)
+	ours := l.get("acc-restored")
+	late := l.client.Session(l.owner, nil, SessionOptions{})
+	late.remember(ours)
+	backup := ours.DeepCopy()
+	backup.SetUID("")
+	backup.SetResourceVersion("")
+	l.replace("acc-restored", backup.Object)
+	if result := late.Do(l.ctx, rollout.Action{Verb: rollout.Terminate, App: "acc-restored", Token: "t-1"}); !result.Conflict {
+		t.Errorf("the termination gave %+v, want a conflict", result)
+	}
+	if phase := text(l.get("acc-restored").Object, "status", "operationState", "phase"); phase != rollout.Running {
+		t.Errorf("the operation of somebody else's Application is %s, want Running", phase)
+	}
+}
+
+// replace puts an Application of somebody else in the place of ours, which has no finalizers.
+func (l *lab) replace(name string, theirs map[string]any) *unstructured.Unstructured {
+	l.Helper()
+	apps := l.client.apps(l.owner.Namespace)
+	l.must(apps.Delete(l.ctx, name, metav1.DeleteOptions{}))
+	theirs["apiVersion"], theirs["kind"] = "argoproj.io/v1alpha1", "Application"
+	delete(dict(theirs, "metadata"), "finalizers")
+	created, err := apps.Create(l.ctx, &unstructured.Unstructured{Object: theirs}, metav1.CreateOptions{})
+	l.must(err)
+	l.Cleanup(func() { _ = apps.Delete(context.Background(), name, metav1.DeleteOptions{}) })
+	return created
 }
