@@ -182,6 +182,8 @@ func requestBudgets(r *result, lsRemotes float64) []budget {
 	dry, dryOthers := r.apply.dryRuns()
 	all := []budget{
 		{name("LIST of Applications"), 1, float64(r.apply.Kinds["LIST applications"]), ""},
+		// For names that the set's label does not find; up to 100 of them are read one by one.
+		{name("LIST of Applications' metadata"), 1, float64(r.apply.Kinds["LIST applications (metadata)"]), ""},
 		{name("WATCH of Applications"), 1, float64(r.apply.Kinds["WATCH applications"]), ""},
 		{name("Applications written that are not changed"), 0, float64(max(0, len(r.apply.Writes)-changed)), ""},
 		{name("dry runs of Applications that are not changed"), 0, float64(dryOthers), ""},

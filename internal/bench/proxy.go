@@ -66,7 +66,7 @@ func withClass(r *http.Request) *http.Request {
 		body, _ = io.ReadAll(r.Body) // what is cut short is refused by the API server
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	class := classify(r.Method, r.URL.Path, r.URL.RawQuery, body)
+	class := classify(r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Accept"), body)
 	class.At = time.Now()
 	return r.WithContext(context.WithValue(r.Context(), requestKey{}, class))
 }

@@ -70,6 +70,7 @@ func TestBudgetsAreHeldAgainstTheMeasuredControllerAndTellByHowMuch(t *testing.T
 	}
 	for _, s := range []string{small, large} {
 		want[s+create+": LIST of Applications"] = "2  missed by 100 %"
+		want[s+create+": LIST of Applications' metadata"] = "0  met"
 		want[s+create+": WATCH of Applications"] = "0  met"
 		want[s+create+": Applications written that are not changed"] = "0  met"
 		want[s+create+": writes per changed Application"] = "1  met"
@@ -122,7 +123,7 @@ func TestTheReportHasEveryMeasuredFigure(t *testing.T) {
 		"| engine, simulated: one source | 1000 | 0.10 s | 100µs | | 3 MiB | 12 | | |",
 		"| engine, simulated cluster | 1000 | | | | | | | 3.0 ms |",
 		"| engine, simulated cluster | 10000 | | | | | | | 70.0 ms |",
-		"large: not done within 25m0s", "other work up to 0.2 cores", "of 29 budgets met; 0 of 0 rows of the bar met.",
+		"large: not done within 25m0s", "other work up to 0.2 cores", "of 31 budgets met; 0 of 0 rows of the bar met.",
 		"It is for 60 Applications in 6 steps, and nothing of that was measured here.",
 		"| plan, spec in HCL | 10000 | 1.50 s | 150µs | 501 MiB | | | 1.0 s | |",
 	} {

@@ -15,15 +15,17 @@ type request struct {
 	// Verb is LIST, WATCH, GET, POST, PUT, PATCH or DELETE.
 	Verb, Resource, Name string
 	Dry                  bool
+	// Metadata tells that only the metadata of objects is asked for.
+	Metadata bool
 	// Refresh tells that it asks Argo CD for a comparison.
 	Refresh bool
 	// At is when it came.
 	At time.Time
 }
 
-// classify reads a request. body is that of a POST or PATCH.
-func classify(method, path, query string, body []byte) request {
-	r := request{Verb: method}
+// classify reads a request: accept is its header of this name, body that of a POST or PATCH.
+func classify(method, path, query, accept string, body []byte) request {
+	r := request{Verb: method, Metadata: strings.Contains(accept, "as=PartialObjectMetadata")}
 	r.Resource, r.Name = resourceOf(path)
 	switch {
 	case method == http.MethodGet && strings.Contains(query, "watch="):
@@ -74,6 +76,8 @@ func (r request) kind() string {
 		kind += " (dry run)"
 	case r.Refresh:
 		kind += " (refresh)"
+	case r.Metadata:
+		kind += " (metadata)"
 	}
 	return kind
 }

@@ -32,11 +32,19 @@ func TestRequestsAreCountedByWhatTheyDo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := classify(test.method, test.path, test.query, []byte(test.body))
+			r := classify(test.method, test.path, test.query, "application/json", []byte(test.body))
 			if r.kind() != test.want || r.Name != test.name || r.persists() != test.persists {
 				t.Errorf("it is %q of %q, persists %v; want %q of %q, %v", r.kind(), r.Name, r.persists(), test.want, test.name, test.persists)
 			}
 		})
+	}
+}
+
+func TestListsOfMetadataAreCountedApart(t *testing.T) {
+	const accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+	r := classify(http.MethodGet, "/apis/argoproj.io/v1alpha1/namespaces/argocd/applications", "limit=500", accept, nil)
+	if want := "LIST applications (metadata)"; r.kind() != want {
+		t.Errorf("it is %q, want %q", r.kind(), want)
 	}
 }
 
