@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"testing"
 
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/controlplane/cptest"
@@ -11,7 +12,10 @@ import (
 
 // parallelTests is how many tests run at once unless -parallel says otherwise: they wait for Argo
 // CD most of the time, so more than there are processors.
-const parallelTests = 3
+const parallelTests = 5
+
+// gcPercent is how far the heap, which is small, may grow before it is collected.
+const gcPercent = 400
 
 // notes are lines to print when all tests have run, also when all have passed; an empty one is none.
 var notes []func() string
@@ -26,6 +30,7 @@ func TestMain(m *testing.M) {
 			panic(err) // every test binary has the flag
 		}
 	}
+	debug.SetGCPercent(gcPercent)
 	code := cptest.Main(m)
 	for _, note := range notes {
 		if text := note(); text != "" {
