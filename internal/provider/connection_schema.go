@@ -30,14 +30,14 @@ func providerSchema() schema.Schema {
 			},
 			"qps": schema.NumberAttribute{
 				Optional: true,
-				MarkdownDescription: "Requests per second to the API server, on average. More are delayed, not refused. Default: `50`, e.g. `20` for a " +
+				MarkdownDescription: "Requests per second to the API server, on average. More are delayed, not refused. Default: `100`, e.g. `20` for a " +
 					"small one.",
 				Validators: []validator.Number{wholeNumber{1, maxRate}},
 			},
 			"burst": schema.NumberAttribute{
 				Optional: true,
-				MarkdownDescription: "Requests that may be sent at once before `qps` delays them; useful when it is at least `qps`. Default: `100`, e.g. " +
-					"`200`.",
+				MarkdownDescription: "Requests that may be sent at once before `qps` delays them; useful when it is at least `qps`. Default: `300`, e.g. " +
+					"`1000`.",
 				Validators: []validator.Number{wholeNumber{1, maxRate}},
 			},
 			"progress":   progressAttribute(),

@@ -19,8 +19,8 @@ import (
 const (
 	defaultNamespace = "argocd"
 	defaultRefresh   = true
-	defaultQPS       = 50
-	defaultBurst     = 100
+	defaultQPS       = 100
+	defaultBurst     = 300
 )
 
 // ProviderData is what Configure hands to resources: settings, and a lazy connection.
