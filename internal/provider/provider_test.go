@@ -140,7 +140,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.QPS != defaultQPS || cfg.Burst != defaultBurst {
+	if cfg.QPS != 100 || cfg.Burst != 300 {
 		t.Errorf("QPS %v, burst %v", cfg.QPS, cfg.Burst)
 	}
 	if want := "Terraform/1.11.4 terraform-provider-argocdprogressive/1.2.3"; cfg.UserAgent != want {
@@ -291,7 +291,7 @@ func TestUnknownSettingsBesideTheConnectionDoNotPreventIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.QPS != defaultQPS || cfg.Burst != defaultBurst {
+	if cfg.QPS != 100 || cfg.Burst != 300 {
 		t.Errorf("QPS %v, burst %v", cfg.QPS, cfg.Burst)
 	}
 }
