@@ -128,6 +128,28 @@ func TestAccComparisonAndHistoryAreOfTheSpec(t *testing.T) {
 	r.remove("acc-of-spec-2")
 }
 
+// Argo CD starts an operation with a JSON patch, which needs a status to be there; without one it would try
+// again after a second, in every step that creates something. Nobody looks into this namespace, so what is
+// stored stays as it was written.
+func TestAccArgoCDCanStartTheOperationOfAnApplicationThatItHasNotSeen(t *testing.T) {
+	l := newLab(t, "acc-unseen")
+	l.owner.Namespace = metav1.NamespaceDefault
+	r := l.session(SessionOptions{}, l.rendered("acc-unseen-1", nil), l.rendered("acc-unseen-2", nil))
+	r.ok(r.write("acc-unseen-1", "", "t-1", "1"))
+	alone := r.write("acc-unseen-2", "", "", "1")
+	alone.Sync = nil
+	written := r.ok(alone)
+	r.ok(r.write("acc-unseen-2", written.Version, "t-2", "1"))
+	for _, name := range []string{"acc-unseen-1", "acc-unseen-2"} {
+		_, err := l.client.apps(l.owner.Namespace).Patch(l.ctx, name, types.JSONPatchType,
+			[]byte(`[{"op":"add","path":"/status/operationState","value":{"phase":"Running","startedAt":"2026-01-01T00:00:00Z","operation":{}}}]`),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Errorf("starting the operation of %s as Argo CD does: %v", name, err)
+		}
+	}
+}
+
 func TestAccWriteOverARunningOperationIsRefused(t *testing.T) {
 	l := newLab(t, "acc-running")
 	sha := l.commit("1", 60)

@@ -69,8 +69,18 @@ func (s *Session) build(action rollout.Action, old *unstructured.Unstructured) *
 	if action.Sync != nil {
 		obj.Object["operation"] = buildOperation(dict(obj.Object, "spec"), *action.Sync, s.options.Prune, s.options.ManualSyncs)
 		unstructured.RemoveNestedField(obj.Object, "status", "operationState")
+		giveStatus(obj)
 	}
 	return obj
+}
+
+// giveStatus gives an Application that Argo CD has never seen the empty status that its own clients
+// write. Argo CD adds the state of an operation to the status by a JSON patch, which fails while there
+// is none, and tries again a second later (setOperationState in controller/appcontroller.go, 3.6.1).
+func giveStatus(obj *unstructured.Unstructured) {
+	if dict(obj.Object, "status") == nil {
+		obj.Object["status"] = map[string]any{}
+	}
 }
 
 // buildApplication is desired with our marks on it, on top of what others have put on old (nil

@@ -147,6 +147,29 @@ func TestWriteWithoutAnOperationKeepsTheStateOfTheLastOne(t *testing.T) {
 	}
 }
 
+func TestAnApplicationThatArgoCDHasNotSeenGetsAnEmptyStatusWithItsOperation(t *testing.T) {
+	s := (&Client{}).Session(shop, map[string]map[string]any{"dev": {"spec": testSpec()}}, SessionOptions{})
+	sync := &rollout.SyncRequest{Token: "t"}
+	old := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "dev", "resourceVersion": "7"}}}
+	for name, test := range map[string]struct {
+		old  *unstructured.Unstructured
+		sync *rollout.SyncRequest
+		want any
+	}{
+		"a new one":                          {nil, sync, map[string]any{}},
+		"a new one that is not synced":       {nil, nil, nil},
+		"one that was never compared":        {old, sync, map[string]any{}},
+		"one that is written but not synced": {old, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.build(rollout.Action{App: "dev", Sync: test.sync}, test.old).Object["status"]
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("the status is %#v, want %#v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestDeletionFinalizers(t *testing.T) {
 	const other = "example.com/other"
 	for name, test := range map[string]struct {
