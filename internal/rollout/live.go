@@ -83,11 +83,14 @@ func (l *Live) rested() bool {
 	return !l.Ended.IsZero() && l.Compared.Sub(l.Ended) >= 2*time.Second
 }
 
-// deletable tells that what is seen proves already what a refresh before a deletion is to prove:
-// Argo CD has compared this spec a second or more after the end of the last operation, and found
-// all of it in its cache of the cluster, from which it deletes.
-func (l *Live) deletable() bool {
-	return l.Prepared && l.rested() && l.Sync.Status == Synced && l.Sync.OfSpec
+// whole tells that Argo CD has compared this spec, and found all of it in its cache of the cluster, from
+// which it deletes. Whether that was after the last operation is another question.
+func (l *Live) whole() bool { return l.Prepared && l.Sync.Status == Synced && l.Sync.OfSpec }
+
+// comparedSince tells that the last operation has deployed something, and that Argo CD has compared the
+// Application in the second in which that ended, or later.
+func (l *Live) comparedSince() bool {
+	return l.Operation.Phase == Succeeded && !l.Ended.IsZero() && !l.Compared.Before(l.Ended)
 }
 
 // Condition is a state with Argo CD's own words.

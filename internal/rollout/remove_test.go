@@ -259,7 +259,6 @@ func rested(l *Live) {
 func TestOnlyAWholeProofReplacesTheRefreshBeforeADeletion(t *testing.T) {
 	for name, edit := range map[string]func(*Live){
 		"a finalizer is missing, or automated sync is on": func(l *Live) { l.Prepared = false },
-		"compared within two seconds":                     func(l *Live) { l.Compared = l.Compared.Add(-time.Second) },
 		"compared before the operation ended":             func(l *Live) { l.Compared = l.Ended.Add(-time.Minute) },
 		"no operation is known":                           func(l *Live) { l.Ended = time.Time{} },
 		"not all is in the cluster":                       func(l *Live) { l.Sync.Status = OutOfSync },
@@ -272,6 +271,46 @@ func TestOnlyAWholeProofReplacesTheRefreshBeforeADeletion(t *testing.T) {
 			d.listed()
 			d.pass(deleteSettle)
 			d.asked("a", PrepareDelete)
+			d.quiet()
+		})
+	}
+}
+
+// A comparison close to the operation, as after every sync, proves as much as a refresh once the end of the
+// operation has been seen for long enough.
+func TestAComparisonRightAfterAnOperationReplacesTheRefreshLater(t *testing.T) {
+	none := func(*Live) {}
+	close := func(l *Live) {
+		l.Operation.Phase, l.Ended = Succeeded, simStart
+		l.Prepared, l.Sync, l.Compared = true, Comparison{Status: Synced, OfSpec: true}, l.Ended
+	}
+	for name, test := range map[string]struct {
+		edit   func(*Live)
+		delay  time.Duration
+		proven bool
+	}{
+		"after two and a half seconds":              {none, 2500 * time.Millisecond, true},
+		"not a moment earlier":                      {none, 2500*time.Millisecond - 1, false},
+		"not one made before the operation ended":   {func(l *Live) { l.Compared = l.Ended.Add(-time.Second) }, time.Minute, false},
+		"not one of an operation that failed":       {func(l *Live) { l.Operation.Phase = Failed }, time.Minute, false},
+		"not where no end of an operation is known": {func(l *Live) { l.Ended, l.Compared = time.Time{}, time.Time{} }, time.Minute, false},
+		"not where something is out of sync":        {func(l *Live) { l.Sync.Status = OutOfSync }, time.Minute, false},
+		"not one of another destination":            {func(l *Live) { l.Sync.OfSpec = false }, time.Minute, false},
+		"not where a finalizer is missing":          {func(l *Live) { l.Prepared = false }, time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, removal([]string{"a"}, nil, []string{"b"}), deskOptions())
+			d.see("a", old)
+			d.see("b", old, close, test.edit)
+			d.listed()
+			d.pass(test.delay)
+			d.accept(d.asked("a", PrepareDelete))
+			d.vanish("a")
+			if test.proven {
+				d.asked("b", Delete)
+			} else {
+				d.asked("b", PrepareDelete)
+			}
 			d.quiet()
 		})
 	}
