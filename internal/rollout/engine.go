@@ -16,9 +16,6 @@ const (
 	// deleteSettle is the least time between the end of an operation and a deletion; a shorter
 	// one leaks resources.
 	deleteSettle = 1200 * time.Millisecond
-	// unaskedSettle is how long its end must have been seen where no refresh is asked for: a comparison
-	// close to it, as after every sync, has found everything already.
-	unaskedSettle = 2500 * time.Millisecond
 	// restedAfter is how long ago, by our own clock, an operation must have ended for a refresh to
 	// be worth asking for without waiting for deleteSettle; Argo CD's clock decides what it proves.
 	restedAfter = 5 * time.Second

@@ -296,7 +296,7 @@ var rules = map[string]struct {
 			sc.always(func(e *engine) {
 				if x := e.apps["h"]; e.stage == deleting && x.aside {
 					x.aside, x.next = false, true
-					x.moved = sc.w.now // or nothing would have to be prepared
+					sc.w.apps["h"].looked = time.Time{} // or nothing would have to be prepared
 					sc.w.touch(sc.w.apps["h"])
 				}
 			})

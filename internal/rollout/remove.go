@@ -99,7 +99,7 @@ func (e *engine) prepare(a *app, now time.Time) {
 	settled := a.settled()
 	switch {
 	case l == nil || a.busy || a.refresh != "" || l.Terminating || l.SkipReconcile || l.Operation.Active() || a.deletable(now) || a.freshSince(settled):
-	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter:
+	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter && !(a.state == idle && l.whole() && l.comparedSince()):
 		a.early = now
 		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
 	case now.Before(settled):
@@ -111,11 +111,11 @@ func (e *engine) prepare(a *app, now time.Time) {
 
 // deletable tells that what is seen proves already what a refresh before a deletion is to prove: all of
 // the Application was found by a comparison a second or more after the end of its last operation, or by one
-// that came sooner, and that end has been seen for longer than Argo CD needs to notice what it has changed.
-// After an update of hundreds, a refresh of each would take Argo CD half as long as their deletion.
+// that came sooner, and that end has settled since. A refresh of each, after an update of hundreds, would
+// take Argo CD half as long as their deletion.
 func (a *app) deletable(now time.Time) bool {
 	l := a.live
-	return l.whole() && (l.rested() || l.comparedSince() && now.Sub(a.moved) >= unaskedSettle)
+	return l.whole() && (l.rested() || l.comparedSince() && now.Sub(a.moved) >= deleteSettle)
 }
 
 // settled is from when on a refresh shows all that the last operation has made: some time after we

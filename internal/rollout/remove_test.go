@@ -276,44 +276,70 @@ func TestOnlyAWholeProofReplacesTheRefreshBeforeADeletion(t *testing.T) {
 	}
 }
 
-// A comparison close to the operation, as after every sync, proves as much as a refresh once the end of the
-// operation has been seen for long enough.
-func TestAComparisonRightAfterAnOperationReplacesTheRefreshLater(t *testing.T) {
-	none := func(*Live) {}
-	close := func(l *Live) {
-		l.Operation.Phase, l.Ended = Succeeded, simStart
-		l.Prepared, l.Sync, l.Compared = true, Comparison{Status: Synced, OfSpec: true}, l.Ended
-	}
-	for name, test := range map[string]struct {
-		edit   func(*Live)
-		delay  time.Duration
-		proven bool
-	}{
-		"after two and a half seconds":              {none, 2500 * time.Millisecond, true},
-		"not a moment earlier":                      {none, 2500*time.Millisecond - 1, false},
-		"not one made before the operation ended":   {func(l *Live) { l.Compared = l.Ended.Add(-time.Second) }, time.Minute, false},
-		"not one of an operation that failed":       {func(l *Live) { l.Operation.Phase = Failed }, time.Minute, false},
-		"not where no end of an operation is known": {func(l *Live) { l.Ended, l.Compared = time.Time{}, time.Time{} }, time.Minute, false},
-		"not where something is out of sync":        {func(l *Live) { l.Sync.Status = OutOfSync }, time.Minute, false},
-		"not one of another destination":            {func(l *Live) { l.Sync.OfSpec = false }, time.Minute, false},
-		"not where a finalizer is missing":          {func(l *Live) { l.Prepared = false }, time.Minute, false},
+// comparedAtOnce is an Application that Argo CD has compared right after its last operation, and found whole,
+// as it does after every sync.
+func comparedAtOnce(l *Live) {
+	l.Operation.Phase, l.Ended = Succeeded, simStart
+	l.Prepared, l.Sync, l.Compared = true, Comparison{Status: Synced, OfSpec: true}, l.Ended
+}
+
+func TestAComparisonRightAfterTheOperationReplacesTheRefreshOnceThatHasSettled(t *testing.T) {
+	d := newDesk(t, removal([]string{"a"}, []string{"b"}), deskOptions())
+	d.see("a", old, comparedAtOnce)
+	d.see("b", old, comparedAtOnce)
+	d.listed()
+	d.pass(deleteSettle - 1)
+	d.quiet()
+	d.pass(1)
+	d.answer(Result{Action: d.asked("a", Delete)})
+	d.vanish("a")
+	d.answer(Result{Action: d.asked("b", Delete)})
+	d.vanish("b")
+	d.over(true)
+}
+
+func TestOnlyAWholeComparisonRightAfterTheOperationReplacesTheRefresh(t *testing.T) {
+	for name, edit := range map[string]func(*Live){
+		"made before the operation ended": func(l *Live) { l.Compared = l.Ended.Add(-time.Second) },
+		"of an operation that failed":     func(l *Live) { l.Operation.Phase = Failed },
+		"where no end of one is known":    func(l *Live) { l.Ended, l.Compared = time.Time{}, time.Time{} },
+		"where something is out of sync":  func(l *Live) { l.Sync.Status = OutOfSync },
+		"of another destination":          func(l *Live) { l.Sync.OfSpec = false },
+		"where a finalizer is missing":    func(l *Live) { l.Prepared = false },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, removal([]string{"a"}, nil, []string{"b"}), deskOptions())
-			d.see("a", old)
-			d.see("b", old, close, test.edit)
+			d := newDesk(t, removal([]string{"a"}), deskOptions())
+			d.see("a", old, comparedAtOnce, edit)
 			d.listed()
-			d.pass(test.delay)
-			d.accept(d.asked("a", PrepareDelete))
-			d.vanish("a")
-			if test.proven {
-				d.asked("b", Delete)
-			} else {
-				d.asked("b", PrepareDelete)
-			}
+			d.pass(deleteSettle)
+			d.asked("a", PrepareDelete)
 			d.quiet()
 		})
 	}
+}
+
+func TestAnotherOperationHasToSettleBeforeAComparisonRightAfterItCounts(t *testing.T) {
+	d := newDesk(t, removal([]string{"a"}), deskOptions())
+	d.see("a", old, comparedAtOnce)
+	d.listed()
+	d.pass(deleteSettle - 1)
+	d.see("a", func(l *Live) { l.Deployed.ID++ })
+	d.pass(deleteSettle - 1)
+	d.quiet()
+	d.pass(1)
+	d.asked("a", Delete)
+}
+
+// One that is the only one left would wait for nothing; of the next group there may be hundreds, and by the
+// time of their turn nothing has to be asked.
+func TestWhatWasComparedRightAfterAnOperationLongAgoIsRefreshedWhenItsTurnHasCome(t *testing.T) {
+	d := newDesk(t, removal([]string{"a"}, []string{"b"}), deskOptions())
+	longAgo := func(l *Live) { l.Ended, l.Compared = l.Ended.Add(-restedAfter), l.Compared.Add(-restedAfter) }
+	d.see("a", old, comparedAtOnce, longAgo)
+	d.see("b", old, comparedAtOnce, longAgo)
+	d.listed()
+	d.asked("a", PrepareDelete)
+	d.quiet()
 }
 
 func TestGroupsOfDeletions(t *testing.T) {
