@@ -41,8 +41,9 @@ func bar(results []result) []barRow {
 		floor := fastest(at(r.together, controller), at(r.together, providerZero))
 		all = append(all, barOf(zero, theirs, 0.35, floorOf{atOnce: floor})...)
 		all = append(all, barOf(zero, at(r.together, controller), 1.5, floorOf{})...)
+		// All that Argo CD does by itself may fall into the waits, so only they are certain.
 		waits := time.Duration(barScale.steps) * defaultMinHealthy
-		all = append(all, barOf(at(r.what, providerDefault), theirs, 0.8, floorOf{atOnce: floor, waits: waits,
+		all = append(all, barOf(at(r.what, providerDefault), theirs, 0.8, floorOf{waits: waits,
 			because: fmt.Sprintf("min_healthy_time of %s in %d steps", defaultMinHealthy, barScale.steps)})...)
 	}
 	for _, side := range []string{providerZero, providerDefault} {
@@ -56,7 +57,7 @@ func bar(results []result) []barRow {
 	return append(all, barRequests(results)...)
 }
 
-// floorOf is what a time is made of at least: waits, and all Applications at once.
+// floorOf is what a time is made of at least: waits, or all Applications at once.
 type floorOf struct {
 	atOnce  *result // nil if that was not measured, or is no part of it
 	waits   time.Duration
@@ -68,17 +69,16 @@ func barOf(ours, theirs *result, limit float64, f floorOf) []barRow {
 	var all []barRow
 	for _, b := range compared(ours, theirs, limit) {
 		row := barRow{budget: b}
-		least := f.waits
-		var parts []string
-		if f.waits > 0 {
-			parts = append(parts, fmt.Sprintf("%s is %s", f.because, seconds(f.waits)))
+		least, why := f.waits, ""
+		switch {
+		case f.atOnce != nil:
+			least = f.atOnce.wall()
+			why = fmt.Sprintf("all at once alone takes %s (%s)", seconds(least), f.atOnce.side)
+		case f.waits > 0:
+			why = fmt.Sprintf("%s is %s", f.because, seconds(least))
 		}
-		if f.atOnce != nil {
-			least += f.atOnce.wall()
-			parts = append(parts, fmt.Sprintf("all at once alone takes %s (%s)", seconds(f.atOnce.wall()), f.atOnce.side))
-		}
-		if row.floor = ratio(least, theirs.wall()); len(parts) > 0 {
-			row.why = fmt.Sprintf("%s: %.2fx of the controller here", strings.Join(parts, ", and "), row.floor)
+		if row.floor = ratio(least, theirs.wall()); why != "" {
+			row.why = fmt.Sprintf("%s: %.2fx of the controller here", why, row.floor)
 		}
 		all = append(all, row)
 	}

@@ -135,7 +135,8 @@ func lsRemotesOfNew(theirs *result) float64 {
 
 // orderBudgets are about what it costs to go step by step. What all Applications take at once is
 // the machine's part, the same for both sides: on a slow one it alone is half of the controller's
-// time. So the budgets are about what comes on top of it, min_healthy_time apart.
+// time. So the budgets are about what comes on top of it, min_healthy_time apart, and of the provider's
+// steps it is from the first write on: that Terraform starts and plans first is no part of their order.
 func orderBudgets(zero, defaults, theirs, floor *result) []budget {
 	if floor == nil {
 		return nil
@@ -143,7 +144,7 @@ func orderBudgets(zero, defaults, theirs, floor *result) []budget {
 	var all []budget
 	if zero != nil && theirs != nil && theirs.wall() > floor.wall() {
 		all = append(all, budget{fmt.Sprintf("%s, %s: what the steps cost on top of all at once / what they cost the controller", zero.what, zero.side), 0.2,
-			ratio(max(0, zero.wall()-floor.wall()), theirs.wall()-floor.wall()), "x"})
+			ratio(max(0, zero.rollout()-floor.rollout()), theirs.wall()-floor.wall()), "x"})
 	}
 	if defaults != nil {
 		waits := time.Duration(defaults.scale.steps) * defaultMinHealthy

@@ -49,7 +49,7 @@ func example() []result {
 func TestBudgetsAreHeldAgainstTheMeasuredControllerAndTellByHowMuch(t *testing.T) {
 	const small, large = "2 in 2: ", "3 in 1: "
 	want := map[string]string{
-		small + create + ", " + providerZero + ": what the steps cost on top of all at once / what they cost the controller":        "0.28 x missed by 38 %",
+		small + create + ", " + providerZero + ": what the steps cost on top of all at once / what they cost the controller":        "0.26 x missed by 31 %",
 		small + create + ", " + providerZero + " / " + createTogether + ", " + controller:                                           "2.10 x missed by 40 %",
 		small + create + ", " + providerDefault + ", without min_healthy_time in each step / " + createTogether + ", " + controller: "3 x missed by 100 %",
 		small + removeSlow + ", " + providerZero + " / " + removeSlow + ", " + controller:                                           "0.10 x met",
