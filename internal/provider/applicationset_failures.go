@@ -71,7 +71,7 @@ var failureTexts = map[rollout.Kind]struct {
 	rollout.KindLost: {"Operation lost",
 		"See whether something else writes its operation or its status: GET --show-managed-fields"},
 	rollout.KindDeletion: {"Deletion not finished",
-		"See what remains, and its finalizers: GET"},
+		"See what remains, and its finalizers: GET\nIf nothing has happened to it at all, see whether the application controller runs: kubectl -n ARGOCD get pods"},
 }
 
 func summaryOf(k rollout.Kind) string {

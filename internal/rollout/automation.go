@@ -49,6 +49,9 @@ func (e *engine) keepOff(a *app, now time.Time) {
 	switch {
 	case !e.plan.DisableAutomated || e.stage == listing || e.stage > writing || e.halted(): // later there is nothing to overtake
 		return
+	case a.syncsItself() && a.guarded() && a.busy:
+		e.switchOff(a, now) // it fails for that as soon as it has its answer; nothing starts before
+		return
 	case !a.syncsItself() || a.guarded():
 		if e.automated[a.name] != nil {
 			delete(e.automated, a.name)

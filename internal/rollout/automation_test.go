@@ -88,6 +88,28 @@ func TestAutomatedSyncThatIsSwitchedOnMeanwhile(t *testing.T) {
 			d.pass(5 * time.Second)
 			d.over(true)
 		},
+		"lets nothing start where the Application is in flight and fails for it only when it is answered": func(t *testing.T) {
+			p := planOf("a b c")
+			p.Steps[0].Limit = 2
+			d := newDesk(t, p, allowing(2))
+			for _, name := range []string{"a", "b", "c"} {
+				d.see(name, old)
+			}
+			d.listed()
+			d.land("a")
+			d.see("a", func(l *Live) { l.Sync.Revisions = []string{sha(2)} })
+			d.land("b")
+			d.pass(quietDelay)
+			ask := d.asked("a", Refresh)
+			d.see("a", automatic)
+			d.pass(5 * time.Second)
+			d.state("b", done)
+			d.quiet()
+			d.answer(Result{Action: ask, Live: d.lives["a"]})
+			d.failed("a", KindChanged, "")
+			d.switchedOff("a", "new")
+			d.asked("c", Write)
+		},
 		"stops the rollout when it has begun to deploy before its turn": func(t *testing.T) {
 			d := begin(t)
 			d.see("b", automatic)

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -25,12 +26,27 @@ func (e *engine) failWith(a *app, f Failure, now time.Time) {
 	e.stillRunning(a, now)
 	e.keepOff(a, now)
 	if e.halted() {
+		e.withdraw()
 		e.dropHalted(now)
 		return
 	}
 	for _, other := range waiters { // one of them leads now
 		e.look(other, now)
 	}
+}
+
+// withdraw takes writes back that were decided on in the moment of a failure, and are not sent yet.
+func (e *engine) withdraw() {
+	e.actions = slices.DeleteFunc(e.actions, func(action Action) bool {
+		a := e.apps[action.App]
+		if action.Verb != Write || !a.waitsOnly() {
+			return false
+		}
+		a.busy = false
+		e.outstanding--
+		e.rest(a, idle)
+		return true
+	})
 }
 
 // stillRunning ends an operation of ours that runs although its Application has failed.

@@ -227,6 +227,17 @@ func TestAllowedFailures(t *testing.T) {
 			d.lost("a")
 			d.over(false)
 		},
+		"what begins in the moment of the failure is not written": func(t *testing.T) {
+			d := newDesk(t, planOf("a b c"), deskOptions())
+			d.see("a", old)
+			d.see("b", old, func(l *Live) { l.SkipReconcile = true })
+			d.see("c", old)
+			d.listed()
+			d.quiet()
+			d.failed("b", KindSkipReconcile, "")
+			d.state("a", idle)
+			d.over(false)
+		},
 		"a person is waited for until one more than allowed has failed": func(t *testing.T) {
 			p := planOf("a b c")
 			p.Apps[0].Mode = ModeManual

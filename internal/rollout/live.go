@@ -83,14 +83,15 @@ func (l *Live) rested() bool {
 	return !l.Ended.IsZero() && l.Compared.Sub(l.Ended) >= 2*time.Second
 }
 
-// whole tells that Argo CD has compared this spec, and found all of it in its cache of the cluster, from
-// which it deletes. Whether that was after the last operation is another question.
+// whole tells that Argo CD has compared this spec, and found all of it in the cluster. Whether that was
+// after the last operation is another question.
 func (l *Live) whole() bool { return l.Prepared && l.Sync.Status == Synced && l.Sync.OfSpec }
 
-// comparedSince tells that the last operation has deployed something, and that Argo CD has compared the
-// Application in the second in which that ended, or later.
+// comparedSince tells that the last operation has succeeded, and that Argo CD has compared the
+// Application, with what that deployed, in the second in which it ended, or later.
 func (l *Live) comparedSince() bool {
-	return l.Operation.Phase == Succeeded && !l.Ended.IsZero() && !l.Compared.Before(l.Ended)
+	o := l.Operation
+	return o.Phase == Succeeded && l.Sync.at(o.Revisions) && !l.Ended.IsZero() && !l.Compared.Before(l.Ended)
 }
 
 // Condition is a state with Argo CD's own words.

@@ -111,8 +111,9 @@ func (e *engine) prepare(a *app, now time.Time) {
 
 // deletable tells that what is seen proves already what a refresh before a deletion is to prove: all of
 // the Application was found by a comparison a second or more after the end of its last operation, or by one
-// that came sooner, and that end has settled since. A refresh of each, after an update of hundreds, would
-// take Argo CD half as long as their deletion.
+// that came sooner, and Argo CD has had the time since to take what that has changed into its cache of the
+// cluster, from which it deletes. A refresh of each, after an update of hundreds, would take Argo CD half as
+// long as their deletion.
 func (a *app) deletable(now time.Time) bool {
 	l := a.live
 	return l.whole() && (l.rested() || l.comparedSince() && now.Sub(a.moved) >= deleteSettle)

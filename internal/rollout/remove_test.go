@@ -280,7 +280,7 @@ func TestOnlyAWholeProofReplacesTheRefreshBeforeADeletion(t *testing.T) {
 // as it does after every sync.
 func comparedAtOnce(l *Live) {
 	l.Operation.Phase, l.Ended = Succeeded, simStart
-	l.Prepared, l.Sync, l.Compared = true, Comparison{Status: Synced, OfSpec: true}, l.Ended
+	l.Prepared, l.Sync, l.Compared = true, Comparison{Status: Synced, Revisions: l.Operation.Revisions, OfSpec: true}, l.Ended
 }
 
 func TestAComparisonRightAfterTheOperationReplacesTheRefreshOnceThatHasSettled(t *testing.T) {
@@ -302,6 +302,7 @@ func TestOnlyAWholeComparisonRightAfterTheOperationReplacesTheRefresh(t *testing
 	for name, edit := range map[string]func(*Live){
 		"made before the operation ended": func(l *Live) { l.Compared = l.Ended.Add(-time.Second) },
 		"of an operation that failed":     func(l *Live) { l.Operation.Phase = Failed },
+		"of another revision":             func(l *Live) { l.Operation.Revisions = []string{pinned} },
 		"where no end of one is known":    func(l *Live) { l.Ended, l.Compared = time.Time{}, time.Time{} },
 		"where something is out of sync":  func(l *Live) { l.Sync.Status = OutOfSync },
 		"of another destination":          func(l *Live) { l.Sync.OfSpec = false },

@@ -81,6 +81,8 @@ func (sc *scenario) drawNature(t *rapid.T, tr traits, mode Mode) nature {
 		}
 	case 9:
 		n.outOfSync = sc.opt.AcceptOutOfSync && mode == ModeSync
+	case 10:
+		n.forgets = mode != ModeAutomated // that waits for the next comparison, minutes later, like anybody else
 	}
 	return n
 }

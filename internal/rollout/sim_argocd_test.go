@@ -29,6 +29,8 @@ type nature struct {
 	// window is until when a sync window holds operations back; windowBlip shows its message only.
 	window     time.Time
 	windowBlip bool
+	// forgets leaves out the comparison after an operation, as a restart of the controller does.
+	forgets bool
 	// lose is how many operations vanish.
 	lose int
 	// silent is until when the controller does nothing about it.
@@ -108,7 +110,7 @@ func (w *world) compare(a *simApp, forced bool) {
 		if a.uid != uid || !a.exists {
 			return
 		}
-		forced, refresh, src, cache := c.forced, a.refresh, a.src, a.cache
+		forced, refresh, src, cache, began := c.forced, a.refresh, a.src, a.cache, w.now
 		c.forced, c.again = false, false
 		revisions := a.compared
 		if forced || len(revisions) != len(a.sources) {
@@ -116,7 +118,7 @@ func (w *world) compare(a *simApp, forced bool) {
 		}
 		w.after(w.between(5*time.Millisecond, 80*time.Millisecond), func() {
 			if a.uid == uid && a.exists {
-				w.persist(a, revisions, refresh, src, cache)
+				w.persist(a, revisions, refresh, src, cache, began)
 				c.busy = false
 				if c.again {
 					w.compare(a, false)
@@ -127,8 +129,9 @@ func (w *world) compare(a *simApp, forced bool) {
 }
 
 // persist stores the result of a comparison, and only then takes the request for it away.
-func (w *world) persist(a *simApp, revisions []string, refresh, src string, cache deployed) {
-	a.compared, a.ofSrc, a.errors, a.looked = revisions, src, nil, w.now
+// The time that it stores is that of its begin.
+func (w *world) persist(a *simApp, revisions []string, refresh, src string, cache deployed, began time.Time) {
+	a.compared, a.ofSrc, a.errors, a.looked = revisions, src, nil, began
 	a.health = cache.health
 	switch {
 	case a.nature.invalid:
@@ -310,7 +313,9 @@ func (w *world) end(a *simApp, op *simOp, phase, said string) {
 		a.history = append(a.history, simEntry{a.lastID, slices.Clone(op.revisions), op.src, op.target, w.now})
 	}
 	w.touch(a)
-	w.compare(a, true) // processRequestedAppOperation asks for it, controller/appcontroller.go, Argo CD 3.6.1
+	if !a.nature.forgets {
+		w.compare(a, true) // processRequestedAppOperation asks for it, controller/appcontroller.go, Argo CD 3.6.1
+	}
 }
 
 // terminated is the controller's reaction to phase Terminating.

@@ -339,8 +339,9 @@ func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 		c.fail("%s deleted while an operation is active", a.name)
 	case seen.whole() && seen.rested() && seen.Version == action.Version:
 		// No more is to be shown; the cache of the simulated Argo CD tells whether that is true.
-	case seen.whole() && seen.comparedSince() && seen.Version == action.Version && c.w.now.Sub(a.opEnded) >= time.Second:
-		// As well, after a longer time.
+	case seen.whole() && seen.comparedSince() && seen.Version == action.Version && slices.Equal(seen.Sync.Revisions, seen.Operation.Revisions) && !(known && c.w.now.Sub(a.opEnded) < time.Second):
+		// As well: what was compared is what the operation deployed, and that is in the cache by then. After another
+		// operation, which was not seen, the version refuses the deletion.
 	case seen.rested() && c.shown[a.name]:
 		// The one that is asked for by now came too late to be needed: what was asked for early has been
 		// compared a second after the operation.

@@ -53,13 +53,11 @@ func (c *checker) runs(a *simApp) bool {
 	return a.exists && token != "" && (a.pending != nil && a.pending.token == token || a.state != nil && !a.state.ended && a.state.token == token)
 }
 
-// automatedOff: where automated sync is switched off, it is so everywhere before the first write. One in
-// flight that is switched on fails for it, as soon as what it asks for at that moment is answered.
+// automatedOff: where automated sync is switched off, it is so everywhere before the first write.
 func (c *checker) automatedOff(writes string) {
 	for name, l := range c.seen {
 		concerned := c.wants[name] != nil || slices.Contains(c.plan.Held, name)
-		a := c.session.engine.apps[name]
-		if c.plan.DisableAutomated && concerned && l.AutomatedOn && !l.Terminating && !(a != nil && a.busy && a.guarded()) {
+		if c.plan.DisableAutomated && concerned && l.AutomatedOn && !l.Terminating {
 			c.fail("%s written while automated sync of %s is on", writes, name)
 		}
 	}
