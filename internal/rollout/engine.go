@@ -19,6 +19,9 @@ const (
 	// restedAfter is how long ago, by our own clock, an operation must have ended for a refresh to
 	// be worth asking for without waiting for deleteSettle; Argo CD's clock decides what it proves.
 	restedAfter = 5 * time.Second
+	// fewToAsk is how many Applications of a group Argo CD compares sooner than they settle: its own client
+	// sends 50 requests in a second, and needs two or more for each.
+	fewToAsk = 10
 	// unsureDelay is how long a write of an operation may have been accepted though its answer was a conflict.
 	unsureDelay = 5 * time.Second
 	// terminateTimeout is how long the end of a terminated operation is waited for.

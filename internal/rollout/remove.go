@@ -99,7 +99,7 @@ func (e *engine) prepare(a *app, now time.Time) {
 	settled := a.settled()
 	switch {
 	case l == nil || a.busy || a.refresh != "" || l.Terminating || l.SkipReconcile || l.Operation.Active() || a.deletable(now) || a.freshSince(settled):
-	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter && !(l.whole() && l.comparedSince()):
+	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter && (len(e.groups[e.step]) <= fewToAsk || !l.whole() || !l.comparedSince()):
 		a.early = now
 		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
 	case now.Before(settled):

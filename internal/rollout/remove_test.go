@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -331,17 +332,35 @@ func TestAnotherOperationHasToSettleBeforeAComparisonRightAfterItCounts(t *testi
 	d.asked("a", Delete)
 }
 
-// It settles sooner than Argo CD would answer for hundreds.
-func TestWhatWasComparedRightAfterAnOperationIsNotRefreshedHoweverLongAgoThatWas(t *testing.T) {
-	d := newDesk(t, removal([]string{"a"}), deskOptions())
-	d.see("a", old, comparedAtOnce, func(l *Live) {
-		l.Ended, l.Compared = l.Ended.Add(-restedAfter), l.Compared.Add(-restedAfter)
-	})
-	d.listed()
-	d.pass(deleteSettle - 1)
-	d.quiet()
-	d.pass(1)
-	d.asked("a", Delete)
+func TestWhatWasComparedRightAfterAnOperationLongAgoIsRefreshedOnlyWhereThatIsQuicker(t *testing.T) {
+	for n, asks := range map[int]bool{1: true, fewToAsk: true, fewToAsk + 1: false, 300: false} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			var names []string
+			for i := range n {
+				names = append(names, fmt.Sprintf("app-%03d", i))
+			}
+			d := newDesk(t, removal(names), deskOptions())
+			for _, name := range names {
+				d.see(name, old, comparedAtOnce, func(l *Live) {
+					l.Ended, l.Compared = l.Ended.Add(-restedAfter), l.Compared.Add(-restedAfter)
+				})
+			}
+			d.listed()
+			if asks {
+				d.accept(d.asked("app-000", PrepareDelete))
+				d.answered("app-000")
+				d.pass(deleteSettle - 1)
+				if len(d.pending) != n-1 {
+					t.Fatalf("pending are %+v", d.pending)
+				}
+			} else {
+				d.pass(deleteSettle - 1)
+				d.quiet()
+			}
+			d.pass(1)
+			d.asked("app-000", Delete)
+		})
+	}
 }
 
 func TestGroupsOfDeletions(t *testing.T) {
