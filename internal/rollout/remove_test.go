@@ -257,22 +257,29 @@ func rested(l *Live) {
 	l.Ended, l.Compared = simStart.Add(-time.Hour), simStart.Add(2*time.Second-time.Hour)
 }
 
+// refreshedFirst fails unless an Application of this kind is refreshed before its deletion.
+func refreshedFirst(t *testing.T, edits ...func(*Live)) {
+	t.Helper()
+	d := newDesk(t, removal([]string{"a"}), deskOptions())
+	d.see("a", append([]func(*Live){old}, edits...)...)
+	d.listed()
+	d.pass(deleteSettle)
+	d.asked("a", PrepareDelete)
+	d.quiet()
+}
+
 func TestOnlyAWholeProofReplacesTheRefreshBeforeADeletion(t *testing.T) {
 	for name, edit := range map[string]func(*Live){
-		"a finalizer is missing, or automated sync is on": func(l *Live) { l.Prepared = false },
-		"compared before the operation ended":             func(l *Live) { l.Compared = l.Ended.Add(-time.Minute) },
-		"no operation is known":                           func(l *Live) { l.Ended = time.Time{} },
-		"not all is in the cluster":                       func(l *Live) { l.Sync.Status = OutOfSync },
-		"the comparison failed":                           func(l *Live) { l.Sync.Status = SyncUnknown },
-		"the destination is another by now":               func(l *Live) { l.Sync.OfSpec = false },
+		"a finalizer is missing, or automated sync is on":     func(l *Live) { l.Prepared = false },
+		"compared within two seconds, with what is not known": func(l *Live) { l.Compared = l.Compared.Add(-time.Second) },
+		"compared before the operation ended":                 func(l *Live) { l.Compared = l.Ended.Add(-time.Minute) },
+		"no operation is known":                               func(l *Live) { l.Ended = time.Time{} },
+		"not all is in the cluster":                           func(l *Live) { l.Sync.Status = OutOfSync },
+		"the comparison failed":                               func(l *Live) { l.Sync.Status = SyncUnknown },
+		"the destination is another by now":                   func(l *Live) { l.Sync.OfSpec = false },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, removal([]string{"a"}), deskOptions())
-			d.see("a", old, rested, edit)
-			d.listed()
-			d.pass(deleteSettle)
-			d.asked("a", PrepareDelete)
-			d.quiet()
+			refreshedFirst(t, rested, edit)
 		})
 	}
 }
@@ -310,12 +317,7 @@ func TestOnlyAWholeComparisonRightAfterTheOperationReplacesTheRefresh(t *testing
 		"where a finalizer is missing":    func(l *Live) { l.Prepared = false },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t, removal([]string{"a"}), deskOptions())
-			d.see("a", old, comparedAtOnce, edit)
-			d.listed()
-			d.pass(deleteSettle)
-			d.asked("a", PrepareDelete)
-			d.quiet()
+			refreshedFirst(t, comparedAtOnce, edit)
 		})
 	}
 }
