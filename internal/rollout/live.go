@@ -87,11 +87,11 @@ func (l *Live) rested() bool {
 // after the last operation is another question.
 func (l *Live) whole() bool { return l.Prepared && l.Sync.Status == Synced && l.Sync.OfSpec }
 
-// comparedSince tells that the last operation has succeeded, and that Argo CD has compared the
+// wholeSince tells that the last operation has succeeded, and that Argo CD has found all of the
 // Application, with what that deployed, in the second in which it ended, or later.
-func (l *Live) comparedSince() bool {
+func (l *Live) wholeSince() bool {
 	o := l.Operation
-	return o.Phase == Succeeded && l.Sync.at(o.Revisions) && !l.Ended.IsZero() && !l.Compared.Before(l.Ended)
+	return l.whole() && o.Phase == Succeeded && l.Sync.at(o.Revisions) && !l.Ended.IsZero() && !l.Compared.Before(l.Ended)
 }
 
 // Condition is a state with Argo CD's own words.

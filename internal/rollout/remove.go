@@ -99,7 +99,7 @@ func (e *engine) prepare(a *app, now time.Time) {
 	settled := a.settled()
 	switch {
 	case l == nil || a.busy || a.refresh != "" || l.Terminating || l.SkipReconcile || l.Operation.Active() || a.deletable(now) || a.freshSince(settled):
-	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter && (len(e.groups[e.step]) <= fewToAsk || !l.whole() || !l.comparedSince()):
+	case a.early.IsZero() && !l.Ended.IsZero() && now.Sub(l.Ended) >= restedAfter && (len(e.groups[e.step]) <= fewToAsk || !l.wholeSince()):
 		a.early = now
 		e.do(a, Action{Verb: PrepareDelete, Version: l.Version, RefreshID: e.opt.NewID()}, now)
 	case now.Before(settled):
@@ -116,7 +116,7 @@ func (e *engine) prepare(a *app, now time.Time) {
 // long as their deletion.
 func (a *app) deletable(now time.Time) bool {
 	l := a.live
-	return l.whole() && (l.rested() || l.comparedSince() && now.Sub(a.moved) >= deleteSettle)
+	return l.whole() && l.rested() || l.wholeSince() && now.Sub(a.moved) >= deleteSettle
 }
 
 // settled is from when on a refresh shows all that the last operation has made: some time after we

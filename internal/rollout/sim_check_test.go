@@ -339,7 +339,7 @@ func (c *checker) deletion(a *simApp, seen *Live, action Action) {
 		c.fail("%s deleted while an operation is active", a.name)
 	case seen.whole() && seen.rested() && seen.Version == action.Version:
 		// No more is to be shown; the cache of the simulated Argo CD tells whether that is true.
-	case seen.whole() && seen.comparedSince() && seen.Version == action.Version && slices.Equal(seen.Sync.Revisions, seen.Operation.Revisions) && !(known && c.w.now.Sub(a.opEnded) < time.Second):
+	case seen.wholeSince() && seen.Version == action.Version && slices.Equal(seen.Sync.Revisions, seen.Operation.Revisions) && !(known && c.w.now.Sub(a.opEnded) < time.Second):
 		// As well: what was compared is what the operation deployed, and that is in the cache by then. After another
 		// operation, which was not seen, the version refuses the deletion.
 	case seen.rested() && c.shown[a.name]:
