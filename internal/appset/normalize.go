@@ -1,6 +1,7 @@
 package appset
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -33,6 +34,49 @@ func Normalize(spec map[string]any) map[string]any {
 		}
 	}
 	return out
+}
+
+// Kept returns spec without the blocks that Argo CD takes off an Application because they say
+// nothing: syncPolicy, and kustomize, helm and directory of a source (NormalizeApplicationSpec in
+// util/argo, Argo CD 3.6.1). It does so with a request of its own after every write that brings them
+// back, and compares the Application once more. All else is as in spec, which is not changed: the
+// API server requires fields that may be empty.
+func Kept(spec map[string]any) map[string]any {
+	normal, out := Normalize(spec), maps.Clone(spec)
+	dropAbsent(out, normal, "syncPolicy")
+	if sources, _ := spec["sources"].([]any); len(sources) > 0 {
+		kept, _ := normal["sources"].([]any)
+		out["sources"] = keptSources(sources, kept)
+	} else if source, ok := spec["source"].(map[string]any); ok {
+		out["source"] = keptSource(source, normal["source"])
+	}
+	return out
+}
+
+func keptSources(sources, normal []any) []any {
+	out := slices.Clone(sources)
+	for i, v := range sources {
+		if source, ok := v.(map[string]any); ok {
+			out[i] = keptSource(source, normal[i])
+		}
+	}
+	return out
+}
+
+func keptSource(source map[string]any, normal any) map[string]any {
+	out := maps.Clone(source)
+	kept, _ := normal.(map[string]any)
+	dropAbsent(out, kept, "kustomize", "helm", "directory")
+	return out
+}
+
+// dropAbsent deletes those of keys from m that normal does not have.
+func dropAbsent(m, normal map[string]any, keys ...string) {
+	for _, key := range keys {
+		if _, ok := normal[key]; !ok {
+			delete(m, key)
+		}
+	}
 }
 
 // kustomizeNotCounted are options that Argo CD does not look at when it decides

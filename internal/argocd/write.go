@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/appset"
 	"github.com/argocdprogressive/terraform-provider-argocdprogressive/internal/rollout"
 )
 
@@ -95,7 +96,7 @@ func (c *Client) buildApplication(owner Owner, name string, desired map[string]a
 	obj.SetGroupVersionKind(applicationKind)
 	obj.SetNamespace(owner.Namespace)
 	obj.SetName(name)
-	obj.Object["spec"] = cloneDict(dict(desired, "spec"))
+	obj.Object["spec"] = appset.Kept(cloneDict(dict(desired, "spec")))
 
 	had, has := c.given(readManaged(obj.GetAnnotations())), managedOf(desired)
 	labels := replaceManaged(obj.GetLabels(), had.Labels, dict(desired, "metadata", "labels"))
