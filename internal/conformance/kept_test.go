@@ -16,7 +16,7 @@ import (
 )
 
 // TestArgoCDTakesNothingOffWhatIsKept: with no field of a block that Argo CD may take off, with each of
-// them at its zero value, and with each at another one.
+// them at its zero value, with each there but empty, and with each at another value.
 func TestArgoCDTakesNothingOffWhatIsKept(t *testing.T) {
 	inSpec := func(block string, content any) map[string]any {
 		return map[string]any{"project": "default", "source": map[string]any{"repoURL": "r"}, block: content}
@@ -41,6 +41,7 @@ func TestArgoCDTakesNothingOffWhatIsKept(t *testing.T) {
 		for i := range of.kind.NumField() {
 			name, _, _ := strings.Cut(of.kind.Field(i).Tag.Get("json"), ",")
 			contents[name+" is zero"] = map[string]any{name: asJSON(t, reflect.Zero(of.kind.Field(i).Type).Interface())}
+			contents[name+" is empty"] = map[string]any{name: asJSON(t, empty(of.kind.Field(i).Type).Interface())}
 			contents[name+" is set"] = map[string]any{name: asJSON(t, something(of.kind.Field(i).Type).Interface())}
 		}
 		for what, content := range contents {
@@ -56,6 +57,20 @@ func TestArgoCDTakesNothingOffWhatIsKept(t *testing.T) {
 			}
 		}
 	}
+}
+
+// empty is a value of the type that is there and says nothing: {} or [] for what may be null.
+func empty(kind reflect.Type) reflect.Value {
+	v := reflect.New(kind).Elem()
+	switch kind.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(kind.Elem()))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(kind, 0, 0))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(kind))
+	}
+	return v
 }
 
 // something is a value of the type that says something, in all of its fields.
