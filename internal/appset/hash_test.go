@@ -100,6 +100,7 @@ func TestHashIgnoresWhatIsNotDeployedAndSeesWhatIs(t *testing.T) {
 		"an empty retry":            func(_, _, s map[string]any) { s["syncPolicy"].(map[string]any)["retry"] = map[string]any{} },
 		"a history limit of 0":      func(_, _, s map[string]any) { s["revisionHistoryLimit"] = int64(0) },
 		"a plugin without options":  func(_, _, s map[string]any) { source(s)["plugin"] = map[string]any{} },
+		"no options of Helm":        func(_, _, s map[string]any) { delete(source(s), "helm") },
 		"empty Helm values": func(_, _, s map[string]any) {
 			source(s)["helm"] = map[string]any{"valuesObject": map[string]any{}}
 		},

@@ -37,36 +37,23 @@ func Normalize(spec map[string]any) map[string]any {
 }
 
 // Kept returns spec without the blocks that Argo CD takes off an Application because they say
-// nothing: syncPolicy, and kustomize, helm and directory of a source (NormalizeApplicationSpec in
-// util/argo, Argo CD 3.6.1). It does so with a request of its own after every write that brings them
-// back, and compares the Application once more. All else is as in spec, which is not changed: the
-// API server requires fields that may be empty.
+// nothing: syncPolicy, and kustomize, helm and directory of its source (NormalizeApplicationSpec in
+// util/argo, Argo CD 3.2.11 to 3.6.1). It does so with a request of its own after every write that
+// brings them back, and compares the Application once more. All else is as in spec, which is not
+// changed: the API server requires fields that may be empty, and an empty block in one of several
+// sources says of which kind it is to Argo CD up to 3.5.0, which leaves it there.
 func Kept(spec map[string]any) map[string]any {
 	normal, out := Normalize(spec), maps.Clone(spec)
 	dropAbsent(out, normal, "syncPolicy")
 	if sources, _ := spec["sources"].([]any); len(sources) > 0 {
-		kept, _ := normal["sources"].([]any)
-		out["sources"] = keptSources(sources, kept)
-	} else if source, ok := spec["source"].(map[string]any); ok {
-		out["source"] = keptSource(source, normal["source"])
+		return out
 	}
-	return out
-}
-
-func keptSources(sources, normal []any) []any {
-	out := slices.Clone(sources)
-	for i, v := range sources {
-		if source, ok := v.(map[string]any); ok {
-			out[i] = keptSource(source, normal[i])
-		}
+	if source, ok := spec["source"].(map[string]any); ok {
+		source = maps.Clone(source)
+		kept, _ := normal["source"].(map[string]any)
+		dropAbsent(source, kept, "kustomize", "helm", "directory")
+		out["source"] = source
 	}
-	return out
-}
-
-func keptSource(source map[string]any, normal any) map[string]any {
-	out := maps.Clone(source)
-	kept, _ := normal.(map[string]any)
-	dropAbsent(out, kept, "kustomize", "helm", "directory")
 	return out
 }
 

@@ -18,10 +18,33 @@ func TestWhatIsKeptIsTheSameToArgoCDAndNothingIsTakenOffTwice(t *testing.T) {
 		if again := Kept(kept); !reflect.DeepEqual(again, kept) {
 			t.Fatalf("once %v, twice %v", kept, again)
 		}
+		for block, says := range mayGo(kept) {
+			if _, ok := mayGo(Normalize(spec))[block]; !ok {
+				t.Fatalf("%s stays, and says nothing: %v", block, says)
+			}
+		}
 		if !reflect.DeepEqual(before, any(spec)) {
 			t.Fatalf("the argument changed from %v to %v", before, spec)
 		}
 	})
+}
+
+// mayGo is what a spec has of the blocks that Argo CD takes off when they say nothing.
+func mayGo(spec map[string]any) map[string]any {
+	found := map[string]any{}
+	if v, ok := spec["syncPolicy"]; ok {
+		found["syncPolicy"] = v
+	}
+	source, _ := spec["source"].(map[string]any)
+	if sources, _ := spec["sources"].([]any); len(sources) > 0 {
+		source = nil
+	}
+	for _, block := range []string{"kustomize", "helm", "directory"} {
+		if v, ok := source[block]; ok {
+			found[block] = v
+		}
+	}
+	return found
 }
 
 func TestKeptTakesOffOnlyBlocksThatSayNothing(t *testing.T) {
@@ -41,9 +64,21 @@ func TestKeptTakesOffOnlyBlocksThatSayNothing(t *testing.T) {
 			dict{"source": dict{"repoURL": "r", "path": "", "helm": dict{"releaseName": ""}, "kustomize": dict{}, "directory": dict{"recurse": false}}},
 			dict{"source": dict{"repoURL": "r", "path": ""}},
 		},
-		"those of several sources go one by one": {
-			dict{"sources": []any{dict{"repoURL": "r", "helm": dict{}}, dict{"repoURL": "r", "helm": dict{"skipCrds": true}}}},
-			dict{"sources": []any{dict{"repoURL": "r"}, dict{"repoURL": "r", "helm": dict{"skipCrds": true}}}},
+		"those of several sources stay: up to Argo CD 3.5.0 they say of which kind a source is": {
+			dict{"syncPolicy": dict{}, "sources": []any{dict{"repoURL": "r", "directory": dict{}}, dict{"repoURL": "r", "helm": dict{"releaseName": ""}}}},
+			dict{"sources": []any{dict{"repoURL": "r", "directory": dict{}}, dict{"repoURL": "r", "helm": dict{"releaseName": ""}}}},
+		},
+		"an empty list of sources is none": {
+			dict{"source": dict{"repoURL": "r", "helm": dict{}}, "sources": []any{}},
+			dict{"source": dict{"repoURL": "r"}, "sources": []any{}},
+		},
+		"Helm values stay, even empty ones": {
+			dict{"source": dict{"repoURL": "r", "helm": dict{"valuesObject": dict{}}}},
+			dict{"source": dict{"repoURL": "r", "helm": dict{"valuesObject": dict{}}}},
+		},
+		"a dry source stays as it is": {
+			dict{"sourceHydrator": dict{"drySource": dict{"repoURL": "r", "directory": dict{}}}},
+			dict{"sourceHydrator": dict{"drySource": dict{"repoURL": "r", "directory": dict{}}}},
 		},
 		"where there are several, Argo CD does not look at the one": {
 			dict{"source": dict{"helm": dict{}}, "sources": []any{dict{"repoURL": "r"}}},

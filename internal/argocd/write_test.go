@@ -131,6 +131,23 @@ func TestBuildApplicationTakesWholeNumbersAsTheyCome(t *testing.T) {
 	}
 }
 
+func TestBuildApplicationLeavesOutWhatArgoCDWouldTakeOff(t *testing.T) {
+	withBlocks := func(policy, helm map[string]any) map[string]any {
+		spec := testSpec()
+		spec["syncPolicy"], spec["source"].(map[string]any)["helm"] = policy, helm
+		return map[string]any{"spec": spec}
+	}
+	old := (&Client{}).buildApplication(shop, "dev", withBlocks(map[string]any{"automated": map[string]any{}}, map[string]any{"releaseName": "a"}), nil, "step 01", 0)
+	desired := withBlocks(map[string]any{}, map[string]any{"releaseName": ""})
+	got := (&Client{}).buildApplication(shop, "dev", desired, old, "step 01", 0)
+	if want := testSpec(); !reflect.DeepEqual(got.Object["spec"], any(want)) {
+		t.Errorf("written: %v, want %v", got.Object["spec"], want)
+	}
+	if want := withBlocks(map[string]any{}, map[string]any{"releaseName": ""}); !reflect.DeepEqual(desired, want) {
+		t.Errorf("what is desired was changed to %v", desired)
+	}
+}
+
 func TestWriteWithoutAnOperationKeepsTheStateOfTheLastOne(t *testing.T) {
 	old := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "dev", "resourceVersion": "7"},

@@ -16,7 +16,8 @@ import (
 )
 
 // TestArgoCDTakesNothingOffWhatIsKept: with no field of a block that Argo CD may take off, with each of
-// them at its zero value, with each there but empty, and with each at another value.
+// them at its zero value, with each there but empty, and with each at another value. Where Argo CD up to
+// 3.5.0, or every one, leaves a block as it is, so do we.
 func TestArgoCDTakesNothingOffWhatIsKept(t *testing.T) {
 	inSpec := func(block string, content any) map[string]any {
 		return map[string]any{"project": "default", "source": map[string]any{"repoURL": "r"}, block: content}
@@ -27,15 +28,19 @@ func TestArgoCDTakesNothingOffWhatIsKept(t *testing.T) {
 	inSources := func(block string, content any) map[string]any {
 		return map[string]any{"project": "default", "sources": []any{map[string]any{"repoURL": "r", block: content}, map[string]any{"repoURL": "r"}}}
 	}
+	inDrySource := func(block string, content any) map[string]any {
+		return map[string]any{"project": "default", "sourceHydrator": map[string]any{"drySource": map[string]any{"repoURL": "r", block: content}}}
+	}
+	untouched := []func(string, any) map[string]any{inSources, inDrySource}
 	for block, of := range map[string]struct {
 		kind reflect.Type
-		in   []func(string, any) map[string]any
+		in   func(string, any) map[string]any
 	}{
-		"syncPolicy": {reflect.TypeFor[v1alpha1.SyncPolicy](), []func(string, any) map[string]any{inSpec}},
-		"helm":       {reflect.TypeFor[v1alpha1.ApplicationSourceHelm](), []func(string, any) map[string]any{inSource, inSources}},
-		"kustomize":  {reflect.TypeFor[v1alpha1.ApplicationSourceKustomize](), []func(string, any) map[string]any{inSource, inSources}},
-		"directory":  {reflect.TypeFor[v1alpha1.ApplicationSourceDirectory](), []func(string, any) map[string]any{inSource, inSources}},
-		"plugin":     {reflect.TypeFor[v1alpha1.ApplicationSourcePlugin](), []func(string, any) map[string]any{inSource, inSources}},
+		"syncPolicy": {reflect.TypeFor[v1alpha1.SyncPolicy](), inSpec},
+		"helm":       {reflect.TypeFor[v1alpha1.ApplicationSourceHelm](), inSource},
+		"kustomize":  {reflect.TypeFor[v1alpha1.ApplicationSourceKustomize](), inSource},
+		"directory":  {reflect.TypeFor[v1alpha1.ApplicationSourceDirectory](), inSource},
+		"plugin":     {reflect.TypeFor[v1alpha1.ApplicationSourcePlugin](), inSource},
 	} {
 		contents := map[string]any{"nothing": map[string]any{}}
 		for i := range of.kind.NumField() {
@@ -45,14 +50,17 @@ func TestArgoCDTakesNothingOffWhatIsKept(t *testing.T) {
 			contents[name+" is set"] = map[string]any{name: asJSON(t, something(of.kind.Field(i).Type).Interface())}
 		}
 		for what, content := range contents {
-			for _, in := range of.in {
-				spec := in(block, content)
-				kept := typed(t, appset.Kept(spec))
-				if diff := cmp.Diff(asJSON(t, kept), asJSON(t, argo.NormalizeApplicationSpec(kept))); diff != "" {
-					t.Errorf("%s: %s: Argo CD changes what we write from (-) to (+):\n%s", block, what, diff)
-				}
-				if diff := cmp.Diff(asJSON(t, argo.NormalizeApplicationSpec(typed(t, spec))), asJSON(t, kept)); diff != "" {
-					t.Errorf("%s: %s: Argo CD would store (-), we write (+):\n%s", block, what, diff)
+			spec := of.in(block, content)
+			kept := typed(t, appset.Kept(spec))
+			if diff := cmp.Diff(asJSON(t, kept), asJSON(t, argo.NormalizeApplicationSpec(kept))); diff != "" {
+				t.Errorf("%s: %s: Argo CD changes what we write from (-) to (+):\n%s", block, what, diff)
+			}
+			if diff := cmp.Diff(asJSON(t, argo.NormalizeApplicationSpec(typed(t, spec))), asJSON(t, kept)); diff != "" {
+				t.Errorf("%s: %s: Argo CD would store (-), we write (+):\n%s", block, what, diff)
+			}
+			for _, in := range untouched {
+				if diff := cmp.Diff(in(block, content), appset.Kept(in(block, content))); diff != "" {
+					t.Errorf("%s: %s: of (-) we write (+):\n%s", block, what, diff)
 				}
 			}
 		}
@@ -62,9 +70,14 @@ func TestArgoCDTakesNothingOffWhatIsKept(t *testing.T) {
 // empty is a value of the type that is there and says nothing: {} or [] for what may be null.
 func empty(kind reflect.Type) reflect.Value {
 	v := reflect.New(kind).Elem()
+	if kind == reflect.TypeFor[runtime.RawExtension]() {
+		v.Set(reflect.ValueOf(runtime.RawExtension{Raw: []byte("{}")}))
+		return v
+	}
 	switch kind.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(kind.Elem()))
+		v.Elem().Set(empty(kind.Elem()))
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(kind, 0, 0))
 	case reflect.Map:
